@@ -1,0 +1,32 @@
+# The README's two commands are `make demo` and `make test`; CI runs the same ones.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-slow bench clean
+
+demo: .venv/.installed
+	$(BIN)/python examples/demo.py
+
+test: .venv/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+test-slow: .venv/.installed-test
+	$(BIN)/python -m pytest -m slow
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+.venv/.installed: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[plot]"
+	touch $@
+
+.venv/.installed-test: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo

@@ -1,0 +1,3 @@
+"""Multi-view clustering: NSMVC and the methods it is compared with."""
+
+__version__ = "0.1.0"
