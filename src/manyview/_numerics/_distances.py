@@ -1,0 +1,169 @@
+"""Squared distances, losses and sums of dense and sparse row blocks.
+
+A dense block is a (n_rows, n_features) array of scaled rows. A sparse block is the
+view's CSR arrays plus the ids of the rows meant. Sums are kept in float64 throughout.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from manyview._typing import FloatArray, IntArray
+
+# Squared relative size below which a distance taken by differences is rounding only:
+# a row and the mean of its exact copies differ by a few units in the last place.
+SAME_POINT = (64 * np.finfo(np.float64).eps) ** 2
+# The same for a distance taken as ||x||^2 - 2xc + ||c||^2, which cancels.
+SAME_POINT_EXPANDED = 64 * np.finfo(np.float64).eps
+# Relative error left in a distance taken by differences.
+DIRECT_ERROR = 32 * np.finfo(np.float64).eps
+
+# Sums may be reordered (that is what lets them be vectorised); NaN and inf keep
+# their meaning.
+REORDER = {"reassoc", "contract"}
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def expand_distances(
+    products: FloatArray,
+    sq_norms: FloatArray,
+    center_norms: FloatArray,
+    relative_error: float,
+    out: FloatArray,
+    out_rounding: FloatArray,
+) -> None:
+    """``||x||^2 - 2 x.c + ||c||^2`` from the products x.c, and a bound on its error.
+
+    products, out : (n_rows, n_clusters); out_rounding : (n_rows,).
+    """
+    n_rows, n_clusters = products.shape
+    largest = center_norms.max()
+    for i in range(n_rows):
+        for j in range(n_clusters):
+            distance = sq_norms[i] - 2.0 * products[i, j] + center_norms[j]
+            out[i, j] = max(distance, 0.0)
+        out_rounding[i] = relative_error * (sq_norms[i] + largest)
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def _direct_distance(row: FloatArray, center: FloatArray) -> float:
+    total = 0.0
+    for f in range(row.shape[0]):
+        difference = np.float64(row[f]) - center[f]
+        total += difference * difference
+    return total
+
+
+@njit(cache=True, nogil=True)
+def direct_distances(
+    block: FloatArray,
+    positions: IntArray,
+    sq_norms: FloatArray,
+    centers: FloatArray,
+    center_norms: FloatArray,
+    out: FloatArray,
+    out_rounding: FloatArray,
+) -> None:
+    """Distances of some rows of a dense block, by differences, into `out` rows."""
+    for i in positions:
+        widest = 0.0
+        for j in range(centers.shape[0]):
+            distance = _direct_distance(block[i], centers[j])
+            if distance < SAME_POINT * (sq_norms[i] + center_norms[j]):
+                distance = 0.0
+            out[i, j] = distance
+            widest = max(widest, distance)
+        out_rounding[i] = DIRECT_ERROR * widest
+
+
+@njit(cache=True, nogil=True)
+def direct_losses(
+    block: FloatArray,
+    sq_norms: FloatArray,
+    centers: FloatArray,
+    center_norms: FloatArray,
+    labels: IntArray,
+    out: FloatArray,
+) -> None:
+    """Loss of every row of a dense block: Eq. (4), by differences."""
+    for i in range(block.shape[0]):
+        j = labels[i]
+        distance = _direct_distance(block[i], centers[j])
+        if distance < SAME_POINT * (sq_norms[i] + center_norms[j]):
+            distance = 0.0
+        out[i] = distance
+
+
+@njit(cache=True, nogil=True)
+def add_rows(
+    block: FloatArray,
+    positions: IntArray,
+    clusters: IntArray,
+    sign: float,
+    out_sums: FloatArray,
+) -> None:
+    """Add ``sign * block[positions[r]]`` to the sum of cluster ``clusters[r]``."""
+    for r in range(positions.shape[0]):
+        i, j = positions[r], clusters[r]
+        for f in range(block.shape[1]):
+            out_sums[j, f] += sign * block[i, f]
+
+
+@njit(cache=True, nogil=True)
+def sparse_products(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    centers_t: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Products of sparse rows with centres; centers_t : (n_features, n_clusters)."""
+    n_clusters = centers_t.shape[1]
+    for r in range(rows.shape[0]):
+        for j in range(n_clusters):
+            out[r, j] = 0.0
+        for p in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            value, f = np.float64(data[p]), indices[p]
+            for j in range(n_clusters):
+                out[r, j] += value * centers_t[f, j]
+
+
+@njit(cache=True, nogil=True)
+def sparse_losses(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    sq_norms: FloatArray,
+    centers: FloatArray,
+    center_norms: FloatArray,
+    labels: IntArray,
+    out: FloatArray,
+) -> None:
+    """Loss of sparse rows, Eq. (4); `sq_norms`, `labels`, `out` follow `rows`."""
+    for r in range(rows.shape[0]):
+        j = labels[r]
+        product = 0.0
+        for p in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            product += np.float64(data[p]) * centers[j, indices[p]]
+        energy = sq_norms[r] + center_norms[j]
+        distance = energy - 2.0 * product
+        out[r] = distance if distance > SAME_POINT_EXPANDED * energy else 0.0
+
+
+@njit(cache=True, nogil=True)
+def sparse_add_rows(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    clusters: IntArray,
+    sign: float,
+    out_sums: FloatArray,
+) -> None:
+    """Add ``sign * row`` to the sum of each row's cluster."""
+    for r in range(rows.shape[0]):
+        for p in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            out_sums[clusters[r], indices[p]] += sign * data[p]

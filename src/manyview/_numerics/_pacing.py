@@ -1,0 +1,57 @@
+"""Self-pacing: thresholds (lambda), exponents (eta) and the fused objective."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manyview._typing import FloatArray
+
+
+def pace_thresholds(
+    lowest: FloatArray,
+    highest: FloatArray,
+    *,
+    pace: int,
+    n_paces: int,
+    pace_start: float,
+) -> FloatArray:
+    """Eq. (9)-(10): the loss up to which samples join at this pace, per view.
+
+    lowest, highest : (n_views,), range of the sample losses. `pace` counts from 1.
+    """
+    if pace >= n_paces:
+        # Not `low + 1.0 * (high - low)`, which can round below the maximum and then
+        # leave the last sample out for ever. Covers n_paces = 1, where Eq. (10) is 0/0.
+        return highest.copy()
+    fraction = pace_start + (pace - 1) * (1.0 - pace_start) / (n_paces - 1)
+    return np.minimum(lowest + fraction * (highest - lowest), highest)
+
+
+def fusion_exponents(thresholds: FloatArray) -> FloatArray:
+    """Eq. (7): ``eta_v = min_u lambda_u / lambda_v``, each in (0, 1].
+
+    A threshold of zero means that the view is fitted perfectly (or is constant, or
+    nobody has it). It would send every other exponent to zero and freeze the labels,
+    so such a view takes exponent 1 and stays out of the minimum.
+    """
+    positive = thresholds > 0.0
+    if not positive.any():
+        return np.ones_like(thresholds)
+    smallest = thresholds[positive].min()
+    ratio = smallest / np.where(positive, thresholds, smallest)
+    return np.maximum(ratio, np.finfo(np.float64).tiny)
+
+
+def fused_objective(view_losses: FloatArray, exponents: FloatArray) -> float:
+    """Eq. (2): ``sum_v phi_v ** eta_v``."""
+    return float(np.sum(view_losses**exponents))
+
+
+def view_slopes(view_losses: FloatArray, exponents: FloatArray) -> FloatArray:
+    """Weight of each view in the linear score: ``eta_v * phi_v ** (eta_v - 1)``.
+
+    A perfect view with an exponent below 1 has an infinite slope; it gets the largest
+    finite weight that keeps the others visible.
+    """
+    tiny = np.finfo(np.float64).eps * max(float(view_losses.max(initial=0.0)), 1e-300)
+    return exponents * np.maximum(view_losses, tiny) ** (exponents - 1.0)

@@ -1,0 +1,76 @@
+"""What solvers return: one frozen object per run, one record per iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from manyview._typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IterationRecord:
+    """State after one iteration.
+
+    stage counts paces (or stages) from 1, iteration counts from 1 within the stage.
+    objective is NaN for a method that minimises nothing.
+    n_moved is the number of samples whose label changed, None where labels come last.
+    """
+
+    stage: int
+    iteration: int
+    objective: float
+    n_moved: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PaceRecord(IterationRecord):
+    """One inner iteration of NSMVC.
+
+    view_losses, exponents : (n_views,), phi and eta of Eq. (2) after the sweep.
+    n_selected : (n_views,), samples taking part in each view.
+    """
+
+    view_losses: FloatArray
+    exponents: FloatArray
+    n_selected: IntArray
+
+    @property
+    def pace(self) -> int:
+        return self.stage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SolverResult:
+    """What every method has to say.
+
+    converged is False when an iteration limit ended the run.
+    """
+
+    labels: IntArray
+    objective: float
+    n_iter: int
+    converged: bool
+    history: tuple[IterationRecord, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NSMVCResult(SolverResult):
+    """One restart of NSMVC.
+
+    centers : per view (n_clusters, n_features_v), in scaled units.
+    exponents, thresholds, view_losses : (n_views,), of the last pace.
+    unexplained : (n_views,), share of each view's scatter left within clusters.
+    joined_pace : (n_views, n_samples), pace of first selection, 0 for never.
+    """
+
+    centers: tuple[FloatArray, ...]
+    exponents: FloatArray
+    thresholds: FloatArray
+    view_losses: FloatArray
+    unexplained: FloatArray
+    joined_pace: IntArray
+
+
+OnIteration: TypeAlias = Callable[[IterationRecord], None]

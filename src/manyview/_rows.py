@@ -1,0 +1,424 @@
+"""Views as the solvers see them: scaled rows, read block by block.
+
+The raw arrays are never copied as a whole (small ones excepted, where a scaled copy
+is cheaper than scaling again in every iteration). `DenseRows` and `SparseRows` answer
+the same questions, so a solver does not know which kind it holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from manyview._numerics import _distances as kernels
+from manyview._scaling import ViewScale
+from manyview._typing import BoolArray, FloatArray, IntArray
+from manyview._views import SCAN_ELEMENTS, ViewSet, row_blocks
+
+# Views up to this size are scaled once and kept.
+KEEP_SCALED_BYTES = 32 << 20
+# Below this many samples all distances are taken by differences: a single sample then
+# weighs enough in the objective for most decisions to need exact distances anyway.
+ALWAYS_DIRECT_BELOW = 256
+
+RowIndex: TypeAlias = "slice | npt.NDArray[np.intp]"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreparedCenters:
+    """Centres of one view, made ready once for many blocks.
+
+    values : (n_clusters, n_features) float64; sq_norms : (n_clusters,).
+    columns : (n_features, n_clusters), in the precision of the view's products.
+    """
+
+    values: FloatArray
+    sq_norms: FloatArray
+    columns: FloatArray
+
+
+class Rows(Protocol):
+    """One view, scaled on reading. What a block is, only the view itself knows.
+
+    present : samples that have the view, None for all.
+    sq_norms : (n_samples,), squared length of every scaled row, 0 where missing.
+    mean : (n_features,), mean scaled row.
+    scatter : summed squared distance of the scaled rows to their mean.
+    """
+
+    n_samples: int
+    n_features: int
+    present: BoolArray | None
+    sq_norms: FloatArray
+    mean: FloatArray
+    scatter: float
+
+    def buffer(self, n_rows: int) -> Any:
+        """Working memory for reading blocks of up to `n_rows` rows."""
+
+    def read(self, rows: RowIndex, buffer: Any) -> Any:
+        """A block of scaled rows; missing rows are zero."""
+
+    def prepare(self, centers: FloatArray) -> PreparedCenters:
+        """Centres (n_clusters, n_features) for use with any block."""
+
+    def distances(
+        self,
+        block: Any,
+        rows: slice,
+        centers: PreparedCenters,
+        out: FloatArray,
+        out_rounding: FloatArray,
+    ) -> bool:
+        """Squared distances (n_rows, n_clusters) and a bound on each row's error.
+
+        Returns whether they are as exact as `refine` would make them.
+        """
+
+    def refine(
+        self,
+        block: Any,
+        rows: slice,
+        positions: IntArray,
+        centers: PreparedCenters,
+        out: FloatArray,
+        out_rounding: FloatArray,
+    ) -> None:
+        """Replace the distances of some rows of the block by accurate ones."""
+
+    def losses(
+        self,
+        block: Any,
+        rows: slice,
+        centers: PreparedCenters,
+        labels: IntArray,
+        out: FloatArray,
+    ) -> None:
+        """Squared distance of every row to its own centre, Eq. (4)."""
+
+    def add(
+        self,
+        block: Any,
+        positions: IntArray,
+        clusters: IntArray,
+        sign: float,
+        out_sums: FloatArray,
+    ) -> None:
+        """Add rows of the block to their clusters' sums (or take them away)."""
+
+    def dense_rows(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """A few scaled rows as a float64 array."""
+
+
+class DenseRows:
+    """A dense view; a block is an array of scaled rows."""
+
+    def __init__(
+        self, array: npt.NDArray[Any], present: BoolArray | None, scale: ViewScale
+    ) -> None:
+        single = array.dtype in (np.float32, np.float16) and scale.fits_float32
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        self.n_samples, self.n_features = array.shape
+        self.present = present
+        self._array: npt.NDArray[Any] = array
+        self._scale = scale
+        self._shift = scale.shift.astype(self.dtype)
+        self._factor = scale.factor.astype(self.dtype)
+        self._scaled: FloatArray | None = None
+        if array.size * self.dtype.itemsize <= KEEP_SCALED_BYTES:
+            self._scaled = self.read(slice(0, self.n_samples), self.buffer(len(array)))
+        self.sq_norms, self.mean, self.scatter = self._summarise()
+        self._relative_error = _product_error(self.dtype, self.n_features)
+
+    def buffer(self, n_rows: int) -> FloatArray:
+        return np.empty((n_rows, self.n_features), dtype=self.dtype)
+
+    def read(self, rows: RowIndex, buffer: FloatArray) -> FloatArray:
+        if self._scaled is not None:
+            return self._scaled[rows]
+        raw = self._array[rows]
+        block = buffer[: len(raw)]
+        if self._scale.unit_rows:
+            lengths = _row_lengths(raw)
+            np.divide(raw, lengths[:, None], out=block, casting="unsafe")
+        else:
+            np.subtract(raw, self._shift, out=block, casting="unsafe")
+        block *= self._factor
+        if self.present is not None:
+            block[~self.present[rows]] = 0.0
+        return block
+
+    def prepare(self, centers: FloatArray) -> PreparedCenters:
+        return _prepare(centers, self.dtype)
+
+    def distances(
+        self,
+        block: FloatArray,
+        rows: slice,
+        centers: PreparedCenters,
+        out: FloatArray,
+        out_rounding: FloatArray,
+    ) -> bool:
+        if self.n_samples < ALWAYS_DIRECT_BELOW:
+            self.refine(block, rows, np.arange(len(block)), centers, out, out_rounding)
+            return True
+        kernels.expand_distances(
+            block @ centers.columns,
+            self.sq_norms[rows],
+            centers.sq_norms,
+            self._relative_error,
+            out,
+            out_rounding,
+        )
+        return False
+
+    def refine(
+        self,
+        block: FloatArray,
+        rows: slice,
+        positions: IntArray,
+        centers: PreparedCenters,
+        out: FloatArray,
+        out_rounding: FloatArray,
+    ) -> None:
+        kernels.direct_distances(
+            block,
+            positions,
+            self.sq_norms[rows],
+            centers.values,
+            centers.sq_norms,
+            out,
+            out_rounding,
+        )
+
+    def losses(
+        self,
+        block: FloatArray,
+        rows: slice,
+        centers: PreparedCenters,
+        labels: IntArray,
+        out: FloatArray,
+    ) -> None:
+        kernels.direct_losses(
+            block, self.sq_norms[rows], centers.values, centers.sq_norms, labels, out
+        )
+
+    def add(
+        self,
+        block: FloatArray,
+        positions: IntArray,
+        clusters: IntArray,
+        sign: float,
+        out_sums: FloatArray,
+    ) -> None:
+        kernels.add_rows(block, positions, clusters, sign, out_sums)
+
+    def dense_rows(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+        return self.read(rows, self.buffer(len(rows))).astype(np.float64)
+
+    def _summarise(self) -> tuple[FloatArray, FloatArray, float]:
+        sq_norms = np.empty(self.n_samples)
+        total = np.zeros(self.n_features)
+        blocks = list(row_blocks(self.n_samples, self.n_features, SCAN_ELEMENTS))
+        buffer = self.buffer(blocks[0].stop)
+        for rows in blocks:
+            block = self.read(rows, buffer)
+            sq_norms[rows] = np.einsum("ij,ij->i", block, block, dtype=np.float64)
+            total += block.sum(axis=0, dtype=np.float64)
+        return sq_norms, *_centred(total, sq_norms, self.present)
+
+
+class SparseRows:
+    """A sparse view; a block is its row ids, the entries stay where they are.
+
+    Only the stored values are copied (scaled); the pattern is shared with the input.
+    """
+
+    def __init__(
+        self, matrix: sparse.csr_array, present: BoolArray | None, scale: ViewScale
+    ) -> None:
+        self.n_samples, self.n_features = matrix.shape
+        self.present = present
+        self._indices, self._indptr = matrix.indices, matrix.indptr
+        self._data = _scaled_entries(matrix, present, scale)
+        self.sq_norms, self.mean, self.scatter = self._summarise()
+        self._relative_error = _product_error(np.dtype(np.float64), self.n_features)
+
+    def buffer(self, n_rows: int) -> None:
+        return None
+
+    def read(self, rows: RowIndex, buffer: None) -> npt.NDArray[np.intp]:
+        if isinstance(rows, slice):
+            return np.arange(rows.start, rows.stop)
+        return rows
+
+    def prepare(self, centers: FloatArray) -> PreparedCenters:
+        return _prepare(centers, np.dtype(np.float64))
+
+    def distances(
+        self,
+        block: npt.NDArray[np.intp],
+        rows: slice,
+        centers: PreparedCenters,
+        out: FloatArray,
+        out_rounding: FloatArray,
+    ) -> bool:
+        # Differences would fill the rows; float64 products are as good as it gets.
+        self.refine(block, rows, np.arange(len(block)), centers, out, out_rounding)
+        return True
+
+    def refine(
+        self,
+        block: npt.NDArray[np.intp],
+        rows: slice,
+        positions: IntArray,
+        centers: PreparedCenters,
+        out: FloatArray,
+        out_rounding: FloatArray,
+    ) -> None:
+        wanted = block[positions]
+        products = np.empty((len(wanted), len(centers.values)))
+        kernels.sparse_products(
+            self._data, self._indices, self._indptr, wanted, centers.columns, products
+        )
+        distances = np.empty_like(products)
+        rounding = np.empty(len(wanted))
+        kernels.expand_distances(
+            products,
+            self.sq_norms[wanted],
+            centers.sq_norms,
+            self._relative_error,
+            distances,
+            rounding,
+        )
+        out[positions] = distances
+        out_rounding[positions] = rounding
+
+    def losses(
+        self,
+        block: npt.NDArray[np.intp],
+        rows: slice,
+        centers: PreparedCenters,
+        labels: IntArray,
+        out: FloatArray,
+    ) -> None:
+        kernels.sparse_losses(
+            self._data,
+            self._indices,
+            self._indptr,
+            block,
+            self.sq_norms[rows],
+            centers.values,
+            centers.sq_norms,
+            labels,
+            out,
+        )
+
+    def add(
+        self,
+        block: npt.NDArray[np.intp],
+        positions: IntArray,
+        clusters: IntArray,
+        sign: float,
+        out_sums: FloatArray,
+    ) -> None:
+        kernels.sparse_add_rows(
+            self._data,
+            self._indices,
+            self._indptr,
+            block[positions],
+            clusters,
+            sign,
+            out_sums,
+        )
+
+    def dense_rows(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+        return np.asarray(self._as_csr()[rows].toarray(), dtype=np.float64)
+
+    def _as_csr(self) -> sparse.csr_array:
+        shape = (self.n_samples, self.n_features)
+        return sparse.csr_array((self._data, self._indices, self._indptr), shape=shape)
+
+    def _summarise(self) -> tuple[FloatArray, FloatArray, float]:
+        sq_norms = _row_sums(self._data.astype(np.float64) ** 2, self._indptr)
+        total = np.bincount(
+            self._indices, weights=self._data, minlength=self.n_features
+        )
+        return sq_norms, *_centred(total, sq_norms, self.present)
+
+
+def open_views(views: ViewSet, scales: tuple[ViewScale, ...]) -> tuple[Rows, ...]:
+    """Scaled row access to every view."""
+    opened: list[Rows] = []
+    for array, present, scale in zip(views.arrays, views.present, scales, strict=True):
+        if sparse.issparse(array):
+            opened.append(SparseRows(array, present, scale))
+        else:
+            opened.append(DenseRows(array, present, scale))
+    return tuple(opened)
+
+
+def _prepare(centers: FloatArray, dtype: np.dtype[Any]) -> PreparedCenters:
+    return PreparedCenters(
+        values=centers,
+        sq_norms=np.einsum("jf,jf->j", centers, centers),
+        columns=np.ascontiguousarray(centers.T, dtype=dtype),
+    )
+
+
+def _product_error(dtype: np.dtype[Any], n_features: int) -> float:
+    """Relative error of a distance expanded into products of this precision."""
+    return float(np.finfo(dtype).eps * (8 + np.sqrt(n_features)))
+
+
+def _row_lengths(raw: npt.NDArray[Any]) -> FloatArray:
+    """Euclidean length of raw rows, 1 for a zero row; safe for any magnitude."""
+    rows = raw.astype(np.float64, copy=False)
+    peak = np.abs(rows).max(axis=1)
+    peak[peak == 0.0] = 1.0
+    ratios = rows / peak[:, None]
+    return np.asarray(peak * np.sqrt(np.einsum("ij,ij->i", ratios, ratios)).clip(1.0))
+
+
+def _scaled_entries(
+    matrix: sparse.csr_array, present: BoolArray | None, scale: ViewScale
+) -> FloatArray:
+    """Stored values after scaling, in the matrix' own precision."""
+    values = matrix.data.astype(np.float64)
+    counts = np.diff(matrix.indptr)
+    if present is not None:
+        values[np.repeat(~present, counts)] = 0.0
+    if scale.unit_rows:
+        peak = np.zeros(len(counts))
+        np.maximum.at(peak, np.repeat(np.arange(len(counts)), counts), np.abs(values))
+        peak[peak == 0.0] = 1.0
+        values /= np.repeat(peak, counts)
+        lengths = np.sqrt(_row_sums(values**2, matrix.indptr)).clip(1.0)
+        values /= np.repeat(lengths, counts)
+    values *= scale.factor[matrix.indices]
+    return values.astype(matrix.dtype, copy=False)
+
+
+def _row_sums(values: FloatArray, indptr: IntArray) -> FloatArray:
+    sums = np.zeros(len(indptr) - 1)
+    filled = np.flatnonzero(np.diff(indptr))
+    if filled.size:
+        sums[filled] = np.add.reduceat(values, indptr[filled])
+    return sums
+
+
+def _centred(
+    total: FloatArray, sq_norms: FloatArray, present: BoolArray | None
+) -> tuple[FloatArray, float]:
+    """Mean row and scatter from the summed rows and the squared row lengths."""
+    n_present = len(sq_norms) if present is None else int(present.sum())
+    mean = total / max(1, n_present)
+    energy = float(sq_norms.sum())
+    scatter = energy - n_present * float(mean @ mean)
+    # What is left of a constant view after cancellation is rounding, not scatter.
+    noise = kernels.SAME_POINT_EXPANDED * energy
+    return mean, scatter if scatter > noise else 0.0

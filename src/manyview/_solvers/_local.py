@@ -1,0 +1,216 @@
+"""Samples of one machine: labels, losses and selections, worked on block by block.
+
+The NSMVC loop never touches rows; it asks a store like this one for four operations
+(`measure`, `select`, `view_losses`, `sweep`) and gets sums back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from manyview._numerics import _assign, _centers
+from manyview._rows import Rows
+from manyview._solvers._table import DistanceTable, sample_blocks
+from manyview._typing import BoolArray, FloatArray, IntArray
+
+# Below this share of a view's energy, the loss by subtraction has lost too many
+# digits, and a pass over the data is worth its while.
+CANCELLATION = 1e-6
+# Rows refined together when the sequential sweep meets a doubtful one: what makes one
+# doubtful (ties, few samples) mostly holds for its neighbours too.
+REFINE_AHEAD = 16
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LossSummary:
+    """Range and sum of the sample losses of each view, (n_views,) each."""
+
+    lowest: FloatArray
+    highest: FloatArray
+    total: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SweepOutcome:
+    """Labels moved by a sweep, and the view losses after it."""
+
+    n_moved: int
+    view_losses: FloatArray
+
+
+class LocalSamples:
+    """State of one run on in-memory or memory-mapped views.
+
+    labels : (n_samples,); losses, selected, joined_pace : (n_views, n_samples).
+    sums : per view (n_clusters, n_features_v), of the selected rows of each cluster;
+    counts : (n_views, n_clusters), how many those are.
+    """
+
+    def __init__(
+        self, views: tuple[Rows, ...], labels: IntArray, n_clusters: int
+    ) -> None:
+        shape = (len(views), len(labels))
+        self.views = views
+        self.labels = labels.astype(np.int32)
+        self.losses = np.zeros(shape)
+        self.selected: BoolArray = np.zeros(shape, dtype=bool)
+        self.joined_pace = np.zeros(shape, dtype=np.int16)
+        self.sums = tuple(np.zeros((n_clusters, view.n_features)) for view in views)
+        self.counts = np.zeros((len(views), n_clusters), dtype=np.int64)
+        self._energy = np.zeros(len(views))
+        self._blocks = sample_blocks(views)
+        self._table = DistanceTable(views, self._blocks[0].stop, n_clusters)
+
+    @property
+    def n_selected(self) -> IntArray:
+        """(n_views,), samples taking part in each view."""
+        return self.counts.sum(axis=1)
+
+    @property
+    def scatter(self) -> FloatArray:
+        """(n_views,), summed squared distance to the overall mean."""
+        return np.array([view.scatter for view in self.views])
+
+    def measure(self, centers: tuple[FloatArray, ...]) -> LossSummary:
+        """Losses of all samples around the given centres, by one pass."""
+        lowest, highest = np.zeros(len(self.views)), np.zeros(len(self.views))
+        for v, view in enumerate(self.views):
+            self._measure_view(v, centers[v])
+            known = self.losses[v]
+            if view.present is not None:
+                known = known[view.present]
+            if known.size:
+                lowest[v], highest[v] = known.min(), known.max()
+        total = self.losses.sum(axis=1)
+        return LossSummary(lowest=lowest, highest=highest, total=total)
+
+    def select(self, thresholds: FloatArray, pace: int) -> None:
+        """Let every sample with ``loss <= threshold`` take part (Algorithm 1).
+
+        Only samples whose selection changes touch the running sums.
+        """
+        for v, view in enumerate(self.views):
+            chosen = self.losses[v] <= thresholds[v]
+            if view.present is not None:
+                chosen &= view.present
+            before = self.selected[v]
+            self._add(v, np.flatnonzero(chosen & ~before), 1)
+            self._add(v, np.flatnonzero(before & ~chosen), -1)
+            self.selected[v] = chosen
+            self.joined_pace[v, chosen & (self.joined_pace[v] == 0)] = pace
+            self._energy[v] = view.sq_norms[chosen].sum()
+
+    def view_losses(self, centers: tuple[FloatArray, ...]) -> FloatArray:
+        """phi of Eq. (5), where `centers` are the means of the selected samples."""
+        losses = np.empty(len(self.views))
+        for v in range(len(self.views)):
+            loss = _centers.within_loss(self._energy[v], self.counts[v], centers[v])
+            if loss < CANCELLATION * self._energy[v]:
+                self._measure_view(v, centers[v])
+                loss = float(self.losses[v, self.selected[v]].sum())
+            losses[v] = loss
+        return losses
+
+    def sweep(
+        self,
+        centers: tuple[FloatArray, ...],
+        view_losses: FloatArray,
+        exponents: FloatArray,
+        assignment: str,
+    ) -> SweepOutcome:
+        """One assignment step over all samples."""
+        prepared = [
+            view.prepare(c) for view, c in zip(self.views, centers, strict=True)
+        ]
+        after = view_losses.copy()
+        n_moved = 0
+        for rows in self._blocks:
+            self._table.load(rows, prepared)
+            before = self.labels[rows].copy()
+            if assignment == "sequential":
+                self._assign_in_turn(rows, exponents, after)
+            else:
+                self._assign_at_once(rows, view_losses, exponents, after)
+            n_moved += self._move(rows, before)
+        return SweepOutcome(n_moved=n_moved, view_losses=np.maximum(after, 0.0))
+
+    def _assign_in_turn(
+        self, rows: slice, exponents: FloatArray, out_losses: FloatArray
+    ) -> None:
+        table, size = self._table, rows.stop - rows.start
+        at = 0
+        while True:
+            at = _assign.sweep_sequential(
+                table.distances,
+                table.rounding,
+                table.exact,
+                self.selected[:, rows],
+                exponents,
+                at,
+                out_losses,
+                self.labels[rows],
+            )
+            if at == size:
+                return
+            table.refine(np.arange(at, min(at + REFINE_AHEAD, size)))
+
+    def _assign_at_once(
+        self,
+        rows: slice,
+        view_losses: FloatArray,
+        exponents: FloatArray,
+        out_losses: FloatArray,
+    ) -> None:
+        table = self._table
+        pending = np.ones(rows.stop - rows.start, dtype=bool)
+        while _assign.sweep_majorize(
+            table.distances,
+            table.rounding,
+            table.exact,
+            self.selected[:, rows],
+            view_losses,
+            exponents,
+            pending,
+            out_losses,
+            self.labels[rows],
+        ):
+            table.refine(np.flatnonzero(pending))
+
+    def _move(self, rows: slice, before: IntArray) -> int:
+        """Carry the sums of moved samples from their old clusters to the new."""
+        after = self.labels[rows]
+        moved = np.flatnonzero(after != before)
+        if not moved.size:
+            return 0
+        for v, view in enumerate(self.views):
+            taking_part = moved[self.selected[v, rows][moved]]
+            for labels, sign in ((before, -1), (after, 1)):
+                clusters = labels[taking_part]
+                view.add(
+                    self._table.blocks[v], taking_part, clusters, sign, self.sums[v]
+                )
+                np.add.at(self.counts[v], clusters, sign)
+        return len(moved)
+
+    def _add(self, v: int, rows: IntArray, sign: int) -> None:
+        """Add samples to the running sums of view v (or take them away)."""
+        size = self._blocks[0].stop
+        for start in range(0, len(rows), size):
+            chunk = rows[start : start + size]
+            block = self._table.read(v, chunk)
+            clusters = self.labels[chunk]
+            positions = np.arange(len(chunk))
+            self.views[v].add(block, positions, clusters, sign, self.sums[v])
+            np.add.at(self.counts[v], clusters, sign)
+
+    def _measure_view(self, v: int, centers: FloatArray) -> None:
+        view = self.views[v]
+        prepared = view.prepare(centers)
+        for rows in self._blocks:
+            block = self._table.read(v, rows)
+            labels, out = self.labels[rows], self.losses[v, rows]
+            view.losses(block, rows, prepared, labels, out)
+        if view.present is not None:
+            self.losses[v, ~view.present] = 0.0

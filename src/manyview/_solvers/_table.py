@@ -1,0 +1,76 @@
+"""Distances of one block of samples to all centres, in all views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manyview._rows import PreparedCenters, Rows
+from manyview._typing import BoolArray, FloatArray, IntArray
+
+# Rows whose scaled features fit a processor's cache together.
+BLOCK_ELEMENTS = 1 << 18
+
+
+def sample_blocks(views: tuple[Rows, ...]) -> list[slice]:
+    """Row slices small enough for a block's scaled features to stay in cache."""
+    n_samples = views[0].n_samples
+    width = sum(view.n_features for view in views)
+    step = int(np.clip(BLOCK_ELEMENTS // width, 128, 4096))
+    return [
+        slice(start, min(start + step, n_samples))
+        for start in range(0, n_samples, step)
+    ]
+
+
+class DistanceTable:
+    """Working memory for a sweep over blocks.
+
+    After `load`: blocks, one per view; distances, (n_views, n_rows, n_clusters);
+    rounding, (n_views, n_rows), a bound on their errors; exact, (n_rows,) bool.
+    """
+
+    blocks: list[Any]
+    distances: FloatArray
+    rounding: FloatArray
+    exact: BoolArray
+
+    def __init__(self, views: tuple[Rows, ...], n_rows: int, n_clusters: int) -> None:
+        self._views = views
+        self._buffers = [view.buffer(n_rows) for view in views]
+        self._all_distances = np.zeros((len(views), n_rows, n_clusters))
+        self._all_rounding = np.zeros((len(views), n_rows))
+
+    def read(self, v: int, rows: slice | IntArray) -> Any:
+        """A block of view v, valid until the next read of that view."""
+        return self._views[v].read(rows, self._buffers[v])  # type: ignore[arg-type]
+
+    def load(self, rows: slice, centers: list[PreparedCenters]) -> None:
+        """Fill the table for the samples of one slice."""
+        size = rows.stop - rows.start
+        self._rows, self._centers = rows, centers
+        self.distances = self._all_distances[:, :size]
+        self.rounding = self._all_rounding[:, :size]
+        self.blocks, all_exact = [], True
+        for v, view in enumerate(self._views):
+            block = self.read(v, rows)
+            exact = view.distances(
+                block, rows, centers[v], self.distances[v], self.rounding[v]
+            )
+            self.blocks.append(block)
+            all_exact = all_exact and exact
+        self.exact = np.full(size, all_exact)
+
+    def refine(self, positions: IntArray) -> None:
+        """Take the distances of some loaded samples anew, accurately."""
+        for v, view in enumerate(self._views):
+            view.refine(
+                self.blocks[v],
+                self._rows,
+                positions,
+                self._centers[v],
+                self.distances[v],
+                self.rounding[v],
+            )
+        self.exact[positions] = True

@@ -1,0 +1,449 @@
+"""The one gate for user input: anything view-like -> `ViewSet`.
+
+Nothing is copied that need not be: arrays keep their dtype and memory order, memmaps
+stay on disk, and whoever reads rows casts and scales them block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from manyview._typing import BoolArray
+from manyview.exceptions import ViewError
+
+ViewArray: TypeAlias = "npt.NDArray[Any] | sparse.csr_array"
+
+# Rows looked at together when a view is scanned: large enough for NumPy to be quick,
+# small enough that a memmap is never loaded whole.
+SCAN_ELEMENTS = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ViewSet:
+    """Checked views of the same samples.
+
+    arrays : one (n_samples, n_features_v) array or CSR matrix per view.
+    present : per view the samples that have it, (n_samples,) bool; None means all.
+    names : one name per view.
+    """
+
+    arrays: tuple[ViewArray, ...]
+    present: tuple[BoolArray | None, ...]
+    names: tuple[str, ...]
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.arrays[0].shape[0])
+
+    @property
+    def n_features(self) -> tuple[int, ...]:
+        return tuple(int(array.shape[1]) for array in self.arrays)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ViewLayout:
+    """What `fit` saw, for later calls to be held against."""
+
+    names: tuple[str, ...]
+    n_features: tuple[int, ...]
+    named: bool
+
+
+def check_views(
+    X: Any,
+    *,
+    view_sizes: Sequence[int] | None = None,
+    layout: ViewLayout | None = None,
+) -> ViewSet:
+    """Turn any accepted form of input into a `ViewSet`, or raise `ViewError`.
+
+    With a `layout` the views must be those of `fit`; a view given as None (or a name
+    left out of a dict) then counts as missing for every sample.
+    """
+    given = _named_views(X, view_sizes)
+    if layout is not None:
+        by_name = layout.named and has_named_views(X)
+        given = _match_layout(given, layout, by_name=by_name)
+    names = tuple(given)
+    arrays = [_as_array(view, name) for name, view in given.items()]
+    n_samples = _common_rows(arrays, names)
+    filled = []
+    for v, array in enumerate(arrays):
+        if array is None:
+            assert layout is not None
+            # One NaN seen n x d times: a view nobody has, at no cost.
+            shape = (n_samples, layout.n_features[v])
+            array = np.broadcast_to(np.float64(np.nan), shape)
+        elif layout is not None and array.shape[1] != layout.n_features[v]:
+            msg = (
+                f"View {names[v]!r} has {array.shape[1]} features, but it had "
+                f"{layout.n_features[v]} in fit. Pass the same columns as in fit."
+            )
+            raise ViewError(msg)
+        filled.append(array)
+    present = tuple(
+        _find_present(array, name) for array, name in zip(filled, names, strict=True)
+    )
+    _reject_samples_without_views(present)
+    return ViewSet(arrays=tuple(filled), present=present, names=names)
+
+
+def has_named_views(X: Any) -> bool:
+    """Whether the views of X carry names that later calls can be matched by."""
+    return isinstance(X, Mapping) or _is_annotated(X)
+
+
+def is_single_array(X: Any) -> bool:
+    """Whether X is one 2-D table (to be split by `view_sizes`), not several views."""
+    if isinstance(X, Mapping) or _is_annotated(X):
+        return False
+    if isinstance(X, (list, tuple)):
+        # A list of rows of plain numbers is a table, as everywhere in scikit-learn.
+        return len(X) > 0 and all(_is_row_of_numbers(row) for row in X)
+    return True
+
+
+def row_blocks(n_rows: int, n_columns: int, elements: int) -> Iterator[slice]:
+    """Consecutive row slices of about `elements` entries each."""
+    step = max(1, elements // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def _named_views(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
+    if is_single_array(X):
+        return _split_columns(X, view_sizes)
+    if view_sizes is not None:
+        msg = (
+            f"view_sizes={list(view_sizes)!r} splits one 2-D array, but X is already "
+            f"a {type(X).__name__} of views. Leave view_sizes=None."
+        )
+        raise ViewError(msg)
+    if _is_annotated(X):
+        views = _annotated_views(X)
+    elif isinstance(X, Mapping):
+        views = {str(name): view for name, view in X.items()}
+        if len(views) < len(X):
+            msg = f"View names {list(X)!r} are not distinct as text. Rename them."
+            raise ViewError(msg)
+    else:
+        views = {f"view{v}": view for v, view in enumerate(X)}
+    if not views:
+        msg = (
+            f"X is an empty {type(X).__name__}: there is no view to cluster. "
+            "Pass at least one 2-D array."
+        )
+        raise ViewError(msg)
+    return views
+
+
+def _split_columns(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
+    array = _as_array(X, "X")
+    assert array is not None
+    if view_sizes is None:
+        return {"view0": array}
+    sizes = list(view_sizes)
+    whole = all(
+        isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        for size in sizes
+    )
+    if not sizes or not whole or min(sizes) < 1:
+        msg = (
+            f"view_sizes={sizes!r} must be positive whole numbers, one per view, "
+            "in column order."
+        )
+        raise ViewError(msg)
+    n_columns = array.shape[1]
+    if sum(sizes) != n_columns:
+        msg = (
+            f"view_sizes={sizes!r} add up to {sum(sizes)}, but X has {n_columns} "
+            "features. Pass one size per view, in column order."
+        )
+        raise ViewError(msg)
+    edges = np.cumsum([0, *sizes])
+    return {f"view{v}": array[:, edges[v] : edges[v + 1]] for v in range(len(sizes))}
+
+
+def _match_layout(
+    given: dict[str, Any], layout: ViewLayout, *, by_name: bool
+) -> dict[str, Any]:
+    if by_name:
+        unknown = [name for name in given if name not in layout.names]
+        if unknown:
+            msg = (
+                f"View {unknown[0]!r} was not there in fit, which saw "
+                f"{list(layout.names)}. Pass views of these names only."
+            )
+            raise ViewError(msg)
+        return {name: given.get(name) for name in layout.names}
+    if len(given) != len(layout.names):
+        msg = (
+            f"X has {len(given)} views, but fit saw {len(layout.names)} "
+            f"({', '.join(layout.names)}). Pass None in place of a view you lack."
+        )
+        raise ViewError(msg)
+    return dict(zip(layout.names, given.values(), strict=True))
+
+
+def _is_row_of_numbers(row: Any) -> bool:
+    return isinstance(row, (list, tuple)) and not any(
+        isinstance(cell, (list, tuple, np.ndarray)) or hasattr(cell, "shape")
+        for cell in row
+    )
+
+
+def _is_annotated(X: Any) -> bool:
+    return type(X).__module__.split(".")[0] in {"anndata", "mudata"}
+
+
+def _annotated_views(X: Any) -> dict[str, Any]:
+    """Modalities of a MuData, or the `obsm` entries of an AnnData, by name."""
+    if not hasattr(X, "mod"):
+        if not len(X.obsm):
+            msg = (
+                "The AnnData object has no obsm entries to serve as views. "
+                "Store one matrix per view in .obsm, or pass a list of arrays."
+            )
+            raise ViewError(msg)
+        return {str(name): X.obsm[name] for name in X.obsm}
+    return {
+        str(name): _spread_rows(
+            modality.X, X.obs_names.get_indexer(modality.obs_names), X.n_obs, str(name)
+        )
+        for name, modality in X.mod.items()
+    }
+
+
+def _spread_rows(
+    matrix: Any, position: npt.NDArray[np.intp], n_samples: int, name: str
+) -> ViewArray:
+    """Place the rows of a modality among all samples; the others become missing."""
+    array = _as_array(matrix, name)
+    assert array is not None
+    if array.shape[0] == n_samples and bool(np.all(position == np.arange(n_samples))):
+        return array
+    if sparse.issparse(array):
+        # A row whose only stored entry is NaN marks a missing sample.
+        rows = np.setdiff1d(np.arange(n_samples), position)
+        absent = sparse.csr_array(
+            (np.full(len(rows), np.nan), (rows, np.zeros_like(rows))),
+            shape=(n_samples, array.shape[1]),
+        )
+        entries = array.tocoo()
+        return sparse.csr_array(
+            sparse.coo_array(
+                (entries.data, (position[entries.row], entries.col)), shape=absent.shape
+            )
+            + absent
+        )
+    dtype = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
+    spread = np.full((n_samples, array.shape[1]), np.nan, dtype=dtype)
+    spread[position] = array
+    return spread
+
+
+def _as_array(view: Any, name: str) -> ViewArray | None:
+    """One view as a real 2-D array or CSR matrix; None stays None."""
+    if view is None:
+        return None
+    if sparse.issparse(view):
+        return _as_csr(view, name)
+    if hasattr(view, "columns"):
+        array = _from_frame(view, name)
+    elif isinstance(view, np.ndarray):
+        array = view
+    else:
+        try:
+            array = np.asarray(view)
+        except ValueError as error:
+            msg = (
+                f"View {name!r} is a {type(view).__name__} that NumPy cannot read as "
+                f"one array ({error}). Pass rows of equal length."
+            )
+            raise ViewError(msg) from error
+    if array.ndim != 2:
+        msg = (
+            f"View {name!r} has {array.ndim} dimension(s) and shape {array.shape}, "
+            "but a view is 2-D: samples in rows, features in columns. "
+            "Reshape it, e.g. with array.reshape(n_samples, -1)."
+        )
+        raise ViewError(msg)
+    if array.shape[1] == 0:
+        msg = (
+            f"View {name!r} has no features (shape {array.shape}). "
+            "Leave the view out or give it columns."
+        )
+        raise ViewError(msg)
+    return _as_real(array, name)
+
+
+def _as_real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    if array.dtype.kind in "buif":
+        return array
+    if array.dtype.kind == "c":
+        msg = (
+            f"View {name!r} holds complex numbers. "
+            "Pass real features, e.g. real and imaginary part as two columns."
+        )
+        raise ViewError(msg)
+    if array.dtype.kind == "O":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    row, column = _first_bad_cell(array)
+    msg = (
+        f"View {name!r} is not numeric: row {row}, column {column} holds "
+        f"{array[row, column]!r}. Encode or drop that column."
+    )
+    raise ViewError(msg)
+
+
+def _first_bad_cell(array: npt.NDArray[Any]) -> tuple[int, int]:
+    for row, column in np.ndindex(array.shape):
+        if array.dtype.kind != "O":
+            return row, column
+        try:
+            float(array[row, column])
+        except (TypeError, ValueError):
+            return row, column
+    return 0, 0
+
+
+def _as_csr(view: Any, name: str) -> sparse.csr_array:
+    if view.ndim != 2 or view.shape[1] == 0:
+        msg = f"View {name!r} is sparse of shape {view.shape}; a view is 2-D."
+        raise ViewError(msg)
+    if view.dtype.kind not in "buif":
+        msg = (
+            f"View {name!r} is sparse with dtype {view.dtype}, not real numbers. "
+            "Cast it to float first."
+        )
+        raise ViewError(msg)
+    dtype = np.float32 if view.dtype == np.float32 else np.float64
+    matrix = sparse.csr_array(view, dtype=dtype)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _from_frame(frame: Any, name: str) -> npt.NDArray[Any]:
+    """A pandas or polars frame as one array, float32 kept when all columns are."""
+    for column in frame.columns:
+        dtype = frame[column].dtype
+        numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else None
+        if numeric is None:
+            numeric = getattr(dtype, "kind", "O") in "buif"
+        if not numeric and str(dtype).lower() not in {"bool", "boolean"}:
+            msg = (
+                f"View {name!r}: column {column!r} is not numeric (dtype {dtype}). "
+                "Encode or drop it."
+            )
+            raise ViewError(msg)
+    if hasattr(frame, "dtypes") and hasattr(frame, "iloc"):  # pandas
+        masked = any(not isinstance(dtype, np.dtype) for dtype in frame.dtypes)
+        if masked:
+            return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(frame.to_numpy())
+
+
+def _common_rows(arrays: Sequence[ViewArray | None], names: Sequence[str]) -> int:
+    counts = [
+        (name, int(array.shape[0]))
+        for name, array in zip(names, arrays, strict=True)
+        if array is not None
+    ]
+    if not counts:
+        msg = f"Every one of the views {list(names)} is None. Pass at least one array."
+        raise ViewError(msg)
+    first_name, n_samples = counts[0]
+    for name, count in counts[1:]:
+        if count != n_samples:
+            msg = (
+                f"View {name!r} has {count} rows, but view {first_name!r} has "
+                f"{n_samples}. Every view needs one row per sample, in the same "
+                "order; mark a sample that lacks a view by a row of NaN."
+            )
+            raise ViewError(msg)
+    if n_samples == 0:
+        msg = "The views have no rows (n_samples=0). Pass at least one sample."
+        raise ViewError(msg)
+    return n_samples
+
+
+def _find_present(array: ViewArray, name: str) -> BoolArray | None:
+    """Samples that have the view: those whose row is not all NaN."""
+    if array.dtype.kind != "f":
+        return None
+    n_rows, n_columns = array.shape
+    missing = []
+    for block in row_blocks(n_rows, n_columns, SCAN_ELEMENTS):
+        for row in _suspicious_rows(array, block):
+            values = _stored_row(array, row)
+            if np.isnan(values).all():
+                missing.append(row)
+            else:
+                _reject_row(values, name, row)
+    if not missing:
+        return None
+    present = np.ones(n_rows, dtype=bool)
+    present[missing] = False
+    return present
+
+
+def _suspicious_rows(array: ViewArray, block: slice) -> npt.NDArray[np.intp]:
+    """Rows whose sum is not finite: all with NaN or inf, and harmless overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(array):
+            edges = array.indptr[block.start : block.stop + 1]
+            data = array.data[edges[0] : edges[-1]]
+            if np.isfinite(data.sum()):
+                return np.empty(0, dtype=np.intp)
+            bad = edges[0] + np.flatnonzero(~np.isfinite(data))
+            rows = np.searchsorted(edges, bad, side="right") - 1
+            return np.unique(rows) + block.start
+        sums = np.asarray(array[block]).sum(axis=1)
+    return np.flatnonzero(~np.isfinite(sums)) + block.start
+
+
+def _stored_row(array: ViewArray, row: int) -> npt.NDArray[Any]:
+    if sparse.issparse(array):
+        return np.asarray(array.data[array.indptr[row] : array.indptr[row + 1]])
+    return np.asarray(array[row])
+
+
+def _reject_row(values: npt.NDArray[Any], name: str, row: int) -> None:
+    if np.isinf(values).any():
+        msg = (
+            f"View {name!r}, row {row} contains infinity. "
+            "Replace it by a finite value, or mark the whole row as missing with NaN."
+        )
+        raise ViewError(msg)
+    n_nan = int(np.isnan(values).sum())
+    if n_nan:
+        msg = (
+            f"View {name!r}, row {row} is NaN in {n_nan} of {values.size} features. "
+            "A row of NaN throughout marks a sample that lacks the view; a partly "
+            "filled row is not supported, so impute it or set it to NaN throughout."
+        )
+        raise ViewError(msg)
+
+
+def _reject_samples_without_views(present: Sequence[BoolArray | None]) -> None:
+    masks = [mask for mask in present if mask is not None]
+    if len(masks) < len(present):
+        return
+    orphans = np.flatnonzero(~np.logical_or.reduce(masks))
+    if orphans.size:
+        msg = (
+            f"Sample {orphans[0]} is missing from every view "
+            f"({orphans.size} such sample(s)). Remove these rows from all views."
+        )
+        raise ViewError(msg)

@@ -1,0 +1,5 @@
+"""Multi-view clusterers."""
+
+from manyview.cluster._nsmvc import NSMVC
+
+__all__ = ["NSMVC"]

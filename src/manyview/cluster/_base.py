@@ -1,0 +1,252 @@
+"""What all estimators share: input, scaling, restarts, warnings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from manyview._results import IterationRecord, OnIteration, SolverResult
+from manyview._scaling import ViewScale, learn_scales
+from manyview._sklearn_compat import _fit_context
+from manyview._views import (
+    ViewLayout,
+    ViewSet,
+    check_views,
+    has_named_views,
+    is_single_array,
+)
+from manyview.exceptions import ViewError
+
+if TYPE_CHECKING:
+    from manyview._rows import Rows
+
+OnRestartIteration = Callable[[int, IterationRecord], None]
+
+
+class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
+    """Base of every clusterer: one `fit` for all, filled in by three methods.
+
+    A subclass stores its parameters (at least ``n_clusters``, ``view_sizes`` and
+    ``random_state``) and says how to `_prepare` what all restarts share, how to
+    `_solve` one restart, and what to `_store` of the best.
+    """
+
+    n_clusters: int
+    view_sizes: Sequence[int] | None
+    random_state: int | np.random.RandomState | None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any = None, *, on_iteration: OnRestartIteration | None = None
+    ) -> Self:
+        """Cluster the samples of X.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of 2-D arrays, or one 2-D array
+            The views: arrays, frames, sparse matrices or memory maps with one row per
+            sample. A row of NaN marks a sample that lacks the view. One array is split
+            by ``view_sizes``. AnnData and MuData objects are accepted as well.
+        y : None
+            Ignored.
+        on_iteration : callable, default=None
+            Called as ``on_iteration(restart, record)`` after every iteration.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        views = self._check_views(X, reset=True)
+        prepared = self._prepare(views)
+        seeds = self._restart_seeds()
+        tell = on_iteration or report_progress(self.verbose)
+
+        def run(restart: int, seed: int) -> Any:
+            listen = None if tell is None else partial(tell, restart)
+            return self._solve(prepared, np.random.RandomState(seed), listen)
+
+        best = self._choose(self._run_restarts(run, seeds))
+        self._store(best)
+        self._warn_unless_converged(best)
+        return self
+
+    def _prepare(self, views: ViewSet) -> Any:
+        """What every restart works on: scaled rows, graphs, kernels."""
+        raise NotImplementedError
+
+    def _solve(
+        self,
+        prepared: Any,
+        random_state: np.random.RandomState,
+        on_iteration: OnIteration | None,
+    ) -> SolverResult:
+        """One restart."""
+        raise NotImplementedError
+
+    def _store(self, result: Any) -> None:
+        """Set the fitted attributes."""
+        raise NotImplementedError
+
+    def _choose(self, runs: Iterable[Any]) -> Any:
+        """The restart to keep; by default the one with the smallest objective."""
+        return min(runs, key=lambda run: float(run.objective))
+
+    def _n_restarts(self) -> int:
+        return 1
+
+    def _check_views(self, X: Any, *, reset: bool) -> ViewSet:
+        """Validate X; with `reset` remember its layout, else hold it against fit's."""
+        if not reset:
+            check_is_fitted(self)
+        if is_single_array(X):
+            X = self._check_table(X, reset=reset)
+        elif reset and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        layout = None if reset else self._layout
+        views = check_views(X, view_sizes=self._splits(X), layout=layout)
+        if reset:
+            self._layout = ViewLayout(
+                names=views.names,
+                n_features=views.n_features,
+                named=has_named_views(X),
+            )
+            self.view_names_ = list(views.names)
+            self.n_features_in_ = sum(views.n_features)
+            self._check_cluster_count(views)
+        return views
+
+    def _check_table(self, X: Any, *, reset: bool) -> Any:
+        try:
+            # Whether values are finite is judged view by view, with a better message.
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype="numeric",
+                ensure_all_finite=False,
+            )
+        except ViewError:
+            raise
+        except ValueError as error:
+            raise ViewError(str(error)) from error
+
+    def _splits(self, X: Any) -> Sequence[int] | None:
+        return self.view_sizes if is_single_array(X) or self.view_sizes else None
+
+    def _check_cluster_count(self, views: ViewSet) -> None:
+        if self.n_clusters > views.n_samples:
+            msg = (
+                f"n_clusters={self.n_clusters} is more than n_samples="
+                f"{views.n_samples}. Ask for at most one cluster per sample."
+            )
+            raise ViewError(msg)
+
+    def _restart_seeds(self) -> list[int]:
+        """One seed per restart, drawn up front: the order of running cannot matter."""
+        source = check_random_state(self.random_state)
+        return [int(s) for s in source.randint(2**31 - 1, size=self._n_restarts())]
+
+    def _run_restarts(
+        self, run: Callable[[int, int], Any], seeds: Sequence[int]
+    ) -> Iterator[Any]:
+        """Results of ``run(restart, seed)``, in order, as they come.
+
+        Threads share the views; kernels and matrix products release the lock. Each
+        worker then gets one BLAS thread, as more would only crowd each other out.
+        """
+        crowded = effective_n_jobs(self.n_jobs) > 1
+        with threadpool_limits(1, "blas") if crowded else nullcontext():
+            parallel = Parallel(
+                n_jobs=self.n_jobs, prefer="threads", return_as="generator"
+            )
+            yield from parallel(
+                delayed(run)(restart, seed) for restart, seed in enumerate(seeds)
+            )
+
+    def _warn_unless_converged(self, result: SolverResult) -> None:
+        if not result.converged:
+            msg = (
+                f"{type(self).__name__} stopped at its iteration limit before its "
+                "labels settled. Raise max_iter."
+            )
+            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # A row of NaN marks a sample that lacks the view.
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def scaled_rows(
+    views: ViewSet, scale: str | None
+) -> tuple[tuple[ViewScale, ...], tuple[Rows, ...]]:
+    """Learn the scales and open the views through them."""
+    # Imported here: the row kernels load Numba, and importing manyview should not.
+    from manyview._rows import open_views
+
+    scales = learn_scales(views, scale)
+    return scales, open_views(views, scales)
+
+
+def report_progress(verbose: int) -> OnRestartIteration | None:
+    """A callback that tells stderr about every iteration, or None when quiet."""
+    if not verbose:
+        return None
+
+    def tell(restart: int, record: IterationRecord) -> None:
+        sys.stderr.write(
+            f"restart {restart + 1}  stage {record.stage}  iteration "
+            f"{record.iteration:>3}  objective {record.objective:.6g}  "
+            f"moved {record.n_moved}\n"
+        )
+
+    return tell
+
+
+def as_labels(init: Any, n_samples: int, n_clusters: int) -> np.ndarray[Any, Any]:
+    """Check starting labels: one whole number in [0, n_clusters) per sample."""
+    labels = np.asarray(init)
+    if labels.shape != (n_samples,):
+        msg = (
+            f"init labels have shape {labels.shape}, expected ({n_samples},): "
+            "one label per sample."
+        )
+        raise ViewError(msg)
+    if labels.dtype.kind not in "iu":
+        msg = (
+            f"init labels have dtype {labels.dtype}, expected whole numbers from 0 to "
+            f"{n_clusters - 1}. Encode them first, e.g. with numpy.unique."
+        )
+        raise ViewError(msg)
+    found = np.unique(labels)
+    if found[0] < 0 or found[-1] >= n_clusters:
+        msg = (
+            f"init labels run from {found[0]} to {found[-1]}, expected 0 to "
+            f"{n_clusters - 1} for n_clusters={n_clusters}."
+        )
+        raise ViewError(msg)
+    if len(found) < n_clusters:
+        msg = (
+            f"init labels use {len(found)} of n_clusters={n_clusters} clusters. "
+            "Every cluster needs a first member."
+        )
+        raise ViewError(msg)
+    return labels

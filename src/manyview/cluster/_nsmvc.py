@@ -1,0 +1,341 @@
+"""NSMVC as a scikit-learn clusterer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from manyview._results import NSMVCResult, OnIteration
+from manyview._scaling import SCALES
+from manyview._sklearn_compat import Interval, StrOptions
+from manyview._typing import FloatArray, IntArray
+from manyview._views import ViewSet
+from manyview.cluster._base import (
+    BaseMultiViewClusterer,
+    as_labels,
+    scaled_rows,
+)
+
+if TYPE_CHECKING:
+    from manyview._rows import Rows
+    from manyview._solvers._start import Start
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Prepared:
+    """Checked views, scaled row access, and starting labels where they were given."""
+
+    views: ViewSet
+    rows: tuple[Rows, ...]
+    labels: IntArray | None
+
+
+class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClusterer):
+    """Non-linear fusion for self-paced multi-view clustering.
+
+    Clusters samples described by several views at once. Every view's loss gets an
+    exponent of its own, so unreliable views lose influence, and samples join from
+    easy to hard.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    pace_start : float in [0, 1], default=0.5
+        Where between the smallest and the largest loss the first threshold lies
+        (alpha in the paper).
+    n_paces : int, default=6
+        Number of paces until every sample takes part (T in the paper).
+    max_iter : int, default=50
+        Most iterations within one pace.
+    n_init : int, default=10
+        Number of restarts. The one that leaves the smallest share of the views'
+        scatter unexplained wins; labels play no part in that choice. A start given as
+        an array runs once.
+    init : {"k-means++", "random"}, array of labels or callable, default="k-means++"
+        ``"k-means++"`` seeds on the fused, scaled views. ``"random"`` is the paper's
+        start: random samples as centres and, independently, random labels. A callable
+        gets ``(views, n_clusters, random_state)`` and returns labels.
+    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default="auto"
+        How views are made comparable; every mode but None ends by dividing the view by
+        its Frobenius norm. ``"minmax"`` maps features to [0, 1] (the paper's protocol
+        here), ``"zscore"`` standardises them, ``"l2"`` gives rows unit length,
+        ``"energy"`` centres only. ``"auto"`` takes ``"l2"`` for non-negative views
+        that are mostly zero (words, counts, links) and ``"minmax"`` for the rest.
+    assignment : {"sequential", "majorize"}, default="sequential"
+        ``"sequential"`` assigns samples one by one, as in the paper. ``"majorize"``
+        assigns all at once by a bound on the objective that touches it.
+    view_sizes : list of int or None, default=None
+        Splits one 2-D array into views: features per view, in column order.
+    n_jobs : int or None, default=None
+        Restarts run at the same time. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Source of the starts.
+    verbose : int, default=0
+        Above 0, every iteration is reported on stderr.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
+        Centres per view, in the view's own units (with ``"l2"`` scaling, means of
+        unit-length rows).
+    exponents_ : ndarray of shape (n_views,)
+        Exponent of each view at the last pace, 1 for the most reliable view.
+    thresholds_ : ndarray of shape (n_views,)
+        Largest loss of the last pace per view, in scaled units.
+    view_losses_ : ndarray of shape (n_views,)
+        Summed loss of each view, in scaled units.
+    objective_ : float
+        Sum of the view losses, each raised to its exponent.
+    unexplained_ : ndarray of shape (n_views,)
+        Share of each view's scatter left within clusters.
+    joined_pace_ : ndarray of shape (n_views, n_samples)
+        Pace at which each sample was first selected; 0 if it lacks the view.
+    n_iter_ : int
+        Iterations of the chosen restart, over all paces.
+    history_ : tuple of PaceRecord
+        One record per iteration of the chosen restart.
+    scales_ : tuple of ViewScale
+        Scaling learned for each view.
+    view_names_ : list of str
+        Names of the views.
+    n_features_in_ : int
+        Number of features, over all views.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X was one frame with string column names.
+
+    Notes
+    -----
+    Minimises ``sum_v phi_v ** eta_v``, where ``phi_v`` sums the squared distances of
+    the selected samples to their centres in view v and
+    ``eta_v = min_u lambda_u / lambda_v``.
+
+    1. Thresholds ``lambda_v`` move from the range of the current losses, samples with
+       a loss up to the threshold are selected, exponents follow.
+    2. Centres become the means of the selected samples; samples are assigned anew;
+       repeat until no label moves.
+    3. Go to 1 for the next pace. At the last one every sample takes part.
+
+    Deviations from the paper:
+
+    - A sample counts in ``theta`` (Eq. 16) only where it is selected.
+    - Ties, and samples selected in no view, keep their label.
+    - A cluster without selected members in a view keeps its centre there.
+    - A view that is fitted perfectly takes exponent 1 and stays out of Eq. (7)'s
+      minimum, which would otherwise switch off all other views.
+    - Scaling, k-means++ starts and the choice among restarts are ours;
+      ``NSMVC(k, init="random", n_init=1, scale="minmax")`` is the paper's protocol.
+
+    References
+    ----------
+    Z. Huang, Y. Ren, X. Pu, L. He. Non-Linear Fusion for Self-Paced Multi-View
+    Clustering. ACM Multimedia, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyview import NSMVC
+    >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
+    >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
+    >>> NSMVC(n_clusters=2, random_state=0).fit_predict([sound, light]).tolist()
+    [1, 1, 0, 0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "pace_start": [Interval(Real, 0, 1, closed="both")],
+        "n_paces": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"k-means++", "random"}), "array-like", callable],
+        "scale": [StrOptions(set(SCALES)), None],
+        "assignment": [StrOptions({"sequential", "majorize"})],
+        "view_sizes": ["array-like", None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        pace_start: float = 0.5,
+        n_paces: int = 6,
+        max_iter: int = 50,
+        n_init: int = 10,
+        init: str | Sequence[int] | Callable[..., Any] = "k-means++",
+        scale: str | None = "auto",
+        assignment: str = "sequential",
+        view_sizes: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.pace_start = pace_start
+        self.n_paces = n_paces
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init = init
+        self.scale = scale
+        self.assignment = assignment
+        self.view_sizes = view_sizes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def predict(self, X: Any) -> IntArray:
+        """Cluster of new samples.
+
+        Samples go to the nearest centre by the linear score the fit ended with: view
+        distances weighted by the slope of each view's loss.
+
+        Parameters
+        ----------
+        X : same forms as in `fit`
+            New samples. A view may be None, or left out of a dict, if no sample has it.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Cluster of each sample.
+        """
+        from manyview._solvers._nsmvc import nearest_clusters
+
+        return nearest_clusters(self._open(X), *self._linear_model())
+
+    def transform(self, X: Any) -> FloatArray:
+        """Fused distance of samples to each cluster's centre.
+
+        Parameters
+        ----------
+        X : same forms as in `predict`
+            Samples.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            Root of the weighted mean, over the views a sample has, of its squared
+            distances in scaled units.
+        """
+        from manyview._solvers._nsmvc import fused_scores
+
+        rows = self._open(X)
+        distances = np.empty((rows[0].n_samples, self.n_clusters))
+        for block, scores in fused_scores(rows, *self._linear_model()):
+            distances[block] = np.sqrt(scores)
+        return distances
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the share of the scatter of X that the clusters leave unexplained.
+
+        Parameters
+        ----------
+        X : same forms as in `predict`
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Between minus the number of views (nothing explained) and 0, on data like
+            that of `fit`. Unlike the objective it compares between fits.
+        """
+        from manyview._solvers._nsmvc import nearest_clusters, unexplained_shares
+
+        rows = self._open(X)
+        centers, weights = self._linear_model()
+        labels = nearest_clusters(rows, centers, weights)
+        return -float(unexplained_shares(rows, centers, labels).sum())
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters
+
+    def _n_restarts(self) -> int:
+        drawn = isinstance(self.init, str) or callable(self.init)
+        return self.n_init if drawn else 1
+
+    def _prepare(self, views: ViewSet) -> _Prepared:
+        labels = None
+        if not isinstance(self.init, str) and not callable(self.init):
+            labels = as_labels(self.init, views.n_samples, self.n_clusters)
+        self.scales_, rows = scaled_rows(views, self.scale)
+        return _Prepared(views=views, rows=rows, labels=labels)
+
+    def _solve(
+        self,
+        prepared: _Prepared,
+        random_state: np.random.RandomState,
+        on_iteration: OnIteration | None,
+    ) -> NSMVCResult:
+        from manyview._solvers._nsmvc import solve_nsmvc
+
+        return solve_nsmvc(
+            prepared.rows,
+            self._start(prepared, random_state),
+            pace_start=self.pace_start,
+            n_paces=self.n_paces,
+            max_iter=self.max_iter,
+            assignment=self.assignment,
+            on_iteration=on_iteration,
+        )
+
+    def _start(self, prepared: _Prepared, random_state: np.random.RandomState) -> Start:
+        from manyview._solvers import _start
+
+        rows, labels = prepared.rows, prepared.labels
+        if isinstance(self.init, str):
+            draw = {
+                "k-means++": _start.start_kmeans_plusplus,
+                "random": _start.start_random,
+            }[self.init]
+            return draw(rows, self.n_clusters, random_state)
+        if callable(self.init):
+            arrays = list(prepared.views.arrays)
+            drawn = self.init(arrays, self.n_clusters, random_state)
+            labels = as_labels(drawn, prepared.views.n_samples, self.n_clusters)
+        assert labels is not None
+        return _start.start_from_labels(rows, labels, self.n_clusters)
+
+    def _choose(self, runs: Iterable[NSMVCResult]) -> NSMVCResult:
+        from manyview._solvers._nsmvc import choose_restart
+
+        return choose_restart(runs)
+
+    def _store(self, best: NSMVCResult) -> None:
+        self.labels_ = best.labels
+        self._centers = best.centers
+        self.cluster_centers_ = [
+            scale.to_user_units(centers)
+            for scale, centers in zip(self.scales_, best.centers, strict=True)
+        ]
+        self.exponents_ = best.exponents
+        self.thresholds_ = best.thresholds
+        self.view_losses_ = best.view_losses
+        self.objective_ = best.objective
+        self.unexplained_ = best.unexplained
+        self.joined_pace_ = best.joined_pace
+        self.n_iter_ = best.n_iter
+        self.history_ = best.history
+
+    def _open(self, X: Any) -> tuple[Rows, ...]:
+        """New samples through the scales learned in fit."""
+        views = self._check_views(X, reset=False)
+        from manyview._rows import open_views
+
+        return open_views(views, self.scales_)
+
+    def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
+        from manyview._numerics._pacing import view_slopes
+
+        return self._centers, view_slopes(self.view_losses_, self.exponents_)
