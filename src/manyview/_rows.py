@@ -25,7 +25,7 @@ KEEP_SCALED_BYTES = 32 << 20
 # weighs enough in the objective for most decisions to need exact distances anyway.
 ALWAYS_DIRECT_BELOW = 256
 
-RowIndex: TypeAlias = "slice | npt.NDArray[np.intp]"
+RowIndex: TypeAlias = "slice | IntArray"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,7 +110,7 @@ class Rows(Protocol):
     ) -> None:
         """Add rows of the block to their clusters' sums (or take them away)."""
 
-    def dense_rows(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+    def dense_rows(self, rows: IntArray) -> FloatArray:
         """A few scaled rows as a float64 array."""
 
 
@@ -217,7 +217,7 @@ class DenseRows:
     ) -> None:
         kernels.add_rows(block, positions, clusters, sign, out_sums)
 
-    def dense_rows(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+    def dense_rows(self, rows: IntArray) -> FloatArray:
         return self.read(rows, self.buffer(len(rows))).astype(np.float64)
 
     def _summarise(self) -> tuple[FloatArray, FloatArray, float]:
@@ -248,10 +248,10 @@ class SparseRows:
         self.sq_norms, self.mean, self.scatter = self._summarise()
         self._relative_error = _product_error(np.dtype(np.float64), self.n_features)
 
-    def buffer(self, n_rows: int) -> None:
+    def buffer(self, n_rows: int) -> None:  # noqa: ARG002 - the interface of Rows
         return None
 
-    def read(self, rows: RowIndex, buffer: None) -> npt.NDArray[np.intp]:
+    def read(self, rows: RowIndex, buffer: None) -> IntArray:  # noqa: ARG002
         if isinstance(rows, slice):
             return np.arange(rows.start, rows.stop)
         return rows
@@ -261,7 +261,7 @@ class SparseRows:
 
     def distances(
         self,
-        block: npt.NDArray[np.intp],
+        block: IntArray,
         rows: slice,
         centers: PreparedCenters,
         out: FloatArray,
@@ -273,8 +273,8 @@ class SparseRows:
 
     def refine(
         self,
-        block: npt.NDArray[np.intp],
-        rows: slice,
+        block: IntArray,
+        rows: slice,  # noqa: ARG002
         positions: IntArray,
         centers: PreparedCenters,
         out: FloatArray,
@@ -300,7 +300,7 @@ class SparseRows:
 
     def losses(
         self,
-        block: npt.NDArray[np.intp],
+        block: IntArray,
         rows: slice,
         centers: PreparedCenters,
         labels: IntArray,
@@ -320,7 +320,7 @@ class SparseRows:
 
     def add(
         self,
-        block: npt.NDArray[np.intp],
+        block: IntArray,
         positions: IntArray,
         clusters: IntArray,
         sign: float,
@@ -336,7 +336,7 @@ class SparseRows:
             out_sums,
         )
 
-    def dense_rows(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+    def dense_rows(self, rows: IntArray) -> FloatArray:
         return np.asarray(self._as_csr()[rows].toarray(), dtype=np.float64)
 
     def _as_csr(self) -> sparse.csr_array:
@@ -345,9 +345,8 @@ class SparseRows:
 
     def _summarise(self) -> tuple[FloatArray, FloatArray, float]:
         sq_norms = _row_sums(self._data.astype(np.float64) ** 2, self._indptr)
-        total = np.bincount(
-            self._indices, weights=self._data, minlength=self.n_features
-        )
+        total: FloatArray = np.zeros(self.n_features)
+        np.add.at(total, self._indices, self._data)
         return sq_norms, *_centred(total, sq_norms, self.present)
 
 

@@ -164,7 +164,7 @@ def _moments(array: ViewArray, present: BoolArray | None) -> _Moments:
 
 
 def _present_blocks(array: npt.NDArray[Any], present: BoolArray | None) -> Any:
-    for block in row_blocks(*array.shape, SCAN_ELEMENTS):
+    for block in row_blocks(array.shape[0], array.shape[1], SCAN_ELEMENTS):
         rows = np.asarray(array[block])
         yield rows if present is None else rows[present[block]]
 
@@ -217,8 +217,8 @@ def _sparse_moments(matrix: sparse.csr_array) -> _Moments:
     total = np.bincount(matrix.indices, weights=offsets, minlength=n_columns)
     mean = (total + n_zeros * zero_offset) / n_rows
     offsets -= mean[matrix.indices]
-    m2 = np.bincount(matrix.indices, weights=offsets**2, minlength=n_columns)
-    m2 = m2 + n_zeros * (zero_offset - mean) ** 2
+    stored_m2 = np.bincount(matrix.indices, weights=offsets**2, minlength=n_columns)
+    m2 = np.asarray(stored_m2 + n_zeros * (zero_offset - mean) ** 2, dtype=np.float64)
     zero_share = 1.0 - np.count_nonzero(matrix.data) / (n_rows * n_columns)
     return _Moments(
         n_rows=n_rows, low=low, span=span, mean=mean, m2=m2, zero_share=zero_share

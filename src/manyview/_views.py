@@ -408,9 +408,9 @@ def _suspicious_rows(array: ViewArray, block: slice) -> npt.NDArray[np.intp]:
                 return np.empty(0, dtype=np.intp)
             bad = edges[0] + np.flatnonzero(~np.isfinite(data))
             rows = np.searchsorted(edges, bad, side="right") - 1
-            return np.unique(rows) + block.start
+            return np.asarray(np.unique(rows) + block.start)
         sums = np.asarray(array[block]).sum(axis=1)
-    return np.flatnonzero(~np.isfinite(sums)) + block.start
+    return np.asarray(np.flatnonzero(~np.isfinite(sums)) + block.start)
 
 
 def _stored_row(array: ViewArray, row: int) -> npt.NDArray[Any]:

@@ -151,7 +151,7 @@ def sweep_sequential(
                 best = j
         if not (in_reach and _is_clear(linear, bound, best, current, noise)):
             if not exact[i]:
-                return i
+                return int(i)
             best = _best_by_powers(
                 distances[:, i],
                 selected[:, i],
@@ -168,7 +168,7 @@ def sweep_sequential(
                 change = distances[v, i, best] - distances[v, i, current]
                 out_view_losses[v] = max(out_view_losses[v] + change, 0.0)
         linearise(out_view_losses, exponents, slope, bend, reach)
-    return n_rows
+    return int(n_rows)
 
 
 @njit(cache=True, nogil=True)
@@ -202,10 +202,11 @@ def sweep_majorize(
         current = out_labels[i]
         linear[:] = 0.0
         noise = 0.0
-        pinned = False
+        takes_part, pinned = False, False
         for v in range(n_views):
             if not selected[v, i]:
                 continue
+            takes_part = True
             own = distances[v, i, current]
             # A perfect view: any distance gained there costs an infinite slope.
             perfect = reach[v] == 0.0
@@ -216,19 +217,19 @@ def sweep_majorize(
                 if perfect and delta > 0.0:
                     linear[j] = np.inf
             noise += 2.0 * slope[v] * rounding[v, i]
+        if not takes_part:
+            out_pending[i] = False
+            continue
         best = current
         for j in range(n_clusters):
             if linear[j] < linear[best]:
                 best = j
-        if not exact[i] and (
-            pinned or not _is_clear(linear, bound, best, current, noise)
-        ):
-            # A row selected nowhere has only ties, and they need no refining.
-            if noise > 0.0 or pinned:
-                n_left += 1
-                continue
-        if exact[i] and not linear[best] < -noise:
-            best = current
+        if exact[i]:
+            if not linear[best] < -noise:
+                best = current
+        elif pinned or not _is_clear(linear, bound, best, current, noise):
+            n_left += 1
+            continue
         out_pending[i] = False
         if best == current:
             continue

@@ -39,7 +39,7 @@ def fusion_exponents(thresholds: FloatArray) -> FloatArray:
         return np.ones_like(thresholds)
     smallest = thresholds[positive].min()
     ratio = smallest / np.where(positive, thresholds, smallest)
-    return np.maximum(ratio, np.finfo(np.float64).tiny)
+    return np.asarray(np.maximum(ratio, np.finfo(np.float64).tiny))
 
 
 def fused_objective(view_losses: FloatArray, exponents: FloatArray) -> float:
@@ -54,4 +54,4 @@ def view_slopes(view_losses: FloatArray, exponents: FloatArray) -> FloatArray:
     finite weight that keeps the others visible.
     """
     tiny = np.finfo(np.float64).eps * max(float(view_losses.max(initial=0.0)), 1e-300)
-    return exponents * np.maximum(view_losses, tiny) ** (exponents - 1.0)
+    return np.asarray(exponents * np.maximum(view_losses, tiny) ** (exponents - 1.0))

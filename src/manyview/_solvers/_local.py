@@ -66,7 +66,7 @@ class LocalSamples:
     @property
     def n_selected(self) -> IntArray:
         """(n_views,), samples taking part in each view."""
-        return self.counts.sum(axis=1)
+        return np.asarray(self.counts.sum(axis=1))
 
     @property
     def scatter(self) -> FloatArray:

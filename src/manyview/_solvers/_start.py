@@ -105,7 +105,7 @@ def _draw(
     places = random_state.uniform(size=n_trials) * edges[-1]
     # A place past the last edge is rounding; it belongs to the last heavy sample.
     drawn = np.searchsorted(edges, places, side="right")
-    return np.minimum(drawn, np.flatnonzero(weights)[-1])
+    return np.asarray(np.minimum(drawn, np.flatnonzero(weights)[-1]))
 
 
 def _complete_samples(views: tuple[Rows, ...]) -> IntArray:

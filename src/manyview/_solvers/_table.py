@@ -44,7 +44,7 @@ class DistanceTable:
 
     def read(self, v: int, rows: slice | IntArray) -> Any:
         """A block of view v, valid until the next read of that view."""
-        return self._views[v].read(rows, self._buffers[v])  # type: ignore[arg-type]
+        return self._views[v].read(rows, self._buffers[v])
 
     def load(self, rows: slice, centers: list[PreparedCenters]) -> None:
         """Fill the table for the samples of one slice."""

@@ -48,6 +48,7 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
     random_state: int | np.random.RandomState | None
     n_jobs: int | None = None
     verbose: int = 0
+    _layout: ViewLayout
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

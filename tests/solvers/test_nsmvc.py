@@ -1,0 +1,288 @@
+"""The fast solver against the literal transcription, and the paper's invariants."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import KMeans
+
+import manyview._rows
+import manyview._solvers._table
+from manyview._solvers._nsmvc import solve_nsmvc
+from manyview._solvers._start import Start, start_from_labels
+from tests.solvers.problems import as_sparse, problems
+
+ASSIGNMENTS = ("sequential", "majorize")
+
+
+def solve(problem, assignment="sequential", max_iter=50, **changes):
+    return solve_nsmvc(
+        problem.rows(**changes),
+        changes.get("start", problem.start()),
+        max_iter=max_iter,
+        assignment=assignment,
+        **problem.parameters,
+    )
+
+
+def assert_same_run(result, expected, problem):
+    assert_array_equal(result.labels, expected["labels"])
+    assert_array_equal(result.joined_pace, expected["joined"])
+    assert_allclose(result.exponents, expected["exponents"], rtol=1e-9)
+    assert_allclose(result.thresholds, expected["thresholds"], rtol=1e-9, atol=1e-300)
+    for v, view in enumerate(problem.scaled_views()):
+        unit = np.abs(view).max()
+        theirs = expected["view_losses"][v]
+        assert_allclose(result.view_losses[v], theirs, rtol=1e-7, atol=1e-13 * unit**2)
+        theirs = expected["centers"][v]
+        assert_allclose(result.centers[v], theirs, rtol=1e-9, atol=1e-13 * unit)
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@given(problem=problems())
+@settings(deadline=None, max_examples=60)
+def test_solver_equals_reference(assignment, problem):
+    result = solve(problem, assignment)
+    assert_same_run(result, problem.reference(assignment), problem)
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@given(problem=problems(max_samples=60))
+@settings(deadline=None, max_examples=40)
+def test_solver_with_matrix_products_equals_reference(assignment, problem):
+    # Small problems take distances by differences; here they go the way of large
+    # ones, through products, screen and refinement.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manyview._rows, "ALWAYS_DIRECT_BELOW", 0)
+        result = solve(problem, assignment)
+    assert_same_run(result, problem.reference(assignment), problem)
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@given(problem=problems())
+@settings(deadline=None, max_examples=30)
+def test_solver_on_sparse_views_equals_reference(assignment, problem):
+    # Sparse views are not centred, so the start is in raw units.
+    start = Start(centers=tuple(problem.centers), labels=problem.labels)
+    result = solve(problem, assignment, views=as_sparse(problem.views), start=start)
+    assert_array_equal(result.labels, problem.reference(assignment)["labels"])
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@given(problem=problems())
+@settings(deadline=None, max_examples=60)
+def test_objective_never_rises_within_a_pace(assignment, problem):
+    history = solve(problem, assignment).history
+    for before, after in zip(history, history[1:], strict=False):
+        if before.pace == after.pace:
+            assert after.objective <= before.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@given(problem=problems())
+@settings(deadline=None, max_examples=20)
+def test_reference_objective_never_rises_after_any_half_step(assignment, problem):
+    for path in problem.reference(assignment)["paths"]:
+        for before, after in zip(path, path[1:], strict=False):
+            assert after <= before * (1 + 1e-9)
+
+
+@given(problem=problems(max_views=1, missing=False))
+@settings(deadline=None, max_examples=40)
+def test_one_view_is_kmeans(problem):
+    problem = dataclasses.replace(problem, pace_start=1.0, n_paces=2)
+    centers = problem.start().centers[0]
+    view = problem.scaled_views()[0]
+    nearest = ((view[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
+    start = start_from_labels(
+        problem.rows(), nearest, len(centers), fallback=(centers,)
+    )
+    result = solve(problem, max_iter=300, start=start)
+    if len(np.unique(result.labels)) < len(centers):
+        return  # scikit-learn re-seeds an empty cluster; we keep its centre.
+    peer = KMeans(
+        len(centers), init=centers, n_init=1, tol=0, max_iter=300, algorithm="lloyd"
+    ).fit(view)
+    assert_array_equal(result.labels, peer.labels_)
+
+
+@given(problem=problems(), seed=st.integers(0, 1000))
+@settings(deadline=None, max_examples=40)
+def test_order_of_views_is_irrelevant(problem, seed):
+    order = np.random.default_rng(seed).permutation(len(problem.views))
+    turned = dataclasses.replace(
+        problem,
+        views=[problem.views[v] for v in order],
+        present=[problem.present[v] for v in order],
+        centers=[problem.centers[v] for v in order],
+    )
+    for assignment in ASSIGNMENTS:
+        result, other = solve(problem, assignment), solve(turned, assignment)
+        assert_array_equal(other.labels, result.labels)
+        assert_allclose(other.exponents, result.exponents[order], rtol=1e-9)
+
+
+@given(problem=problems(max_views=1, missing=False), n_copies=st.integers(2, 4))
+@settings(deadline=None, max_examples=40)
+def test_copies_of_a_view_are_that_view_alone(problem, n_copies):
+    copies = dataclasses.replace(
+        problem,
+        views=problem.views * n_copies,
+        present=problem.present * n_copies,
+        centers=problem.centers * n_copies,
+    )
+    for assignment in ASSIGNMENTS:
+        alone, together = solve(problem, assignment), solve(copies, assignment)
+        assert_array_equal(together.labels, alone.labels)
+        assert_array_equal(together.exponents, np.ones(n_copies))
+
+
+@given(problem=problems(), block=st.integers(1, 40))
+@settings(deadline=None, max_examples=40)
+def test_result_is_independent_of_row_blocks(problem, block):
+    whole = {assignment: solve(problem, assignment) for assignment in ASSIGNMENTS}
+
+    def blocks(views):
+        n_samples = views[0].n_samples
+        return [
+            slice(a, min(a + block, n_samples)) for a in range(0, n_samples, block)
+        ]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manyview._solvers._local, "sample_blocks", blocks)
+        patch.setattr(manyview._rows, "ALWAYS_DIRECT_BELOW", 0)
+        for assignment in ASSIGNMENTS:
+            parts = solve(problem, assignment)
+            assert_array_equal(parts.labels, whole[assignment].labels)
+            assert_allclose(parts.objective, whole[assignment].objective, rtol=1e-9)
+
+
+@given(problem=problems())
+@settings(deadline=None, max_examples=30)
+def test_view_that_nobody_has_is_ignored(problem):
+    n_samples = len(problem.labels)
+    with_ghost = dataclasses.replace(
+        problem,
+        views=[*problem.views, np.full((n_samples, 3), np.nan)],
+        present=[*problem.present, np.zeros(n_samples, dtype=bool)],
+        centers=[*problem.centers, np.zeros((len(problem.centers[0]), 3))],
+    )
+    for assignment in ASSIGNMENTS:
+        result = solve(with_ghost, assignment)
+        assert_array_equal(result.labels, solve(problem, assignment).labels)
+        assert result.view_losses[-1] == 0
+        assert not result.joined_pace[-1].any()
+
+
+def test_everyone_takes_part_at_the_last_pace(blobs):
+    views, _ = blobs
+    rows = _open(views)
+    start = start_from_labels(rows, np.arange(90) % 3, 3)
+    result = solve_nsmvc(
+        rows,
+        start,
+        pace_start=0.3,
+        n_paces=4,
+        max_iter=50,
+        assignment="sequential",
+    )
+    assert_array_equal(result.history[-1].n_selected, [90, 90, 90])
+    assert result.joined_pace.min() >= 1
+    assert result.joined_pace.max() <= 4
+
+
+def test_four_points_by_hand():
+    # Two views, two clusters, one pace with everyone: centres 0.5 and 10.5 in the
+    # first view, 1 and 5 in the second.
+    first = np.array([[0.0], [1.0], [10.0], [11.0]])
+    second = np.array([[0.0], [2.0], [4.0], [6.0]])
+    rows = _open([first, second])
+    start = start_from_labels(rows, np.array([0, 0, 1, 1]), 2)
+    result = solve_nsmvc(
+        rows, start, pace_start=1.0, n_paces=1, max_iter=9, assignment="sequential"
+    )
+    assert_array_equal(result.labels, [0, 0, 1, 1])
+    assert_allclose(result.thresholds, [0.25, 1.0])
+    assert_allclose(result.exponents, [1.0, 0.25])
+    assert_allclose(result.view_losses, [1.0, 4.0])
+    assert_allclose(result.objective, 1.0 + 4.0**0.25)
+    # Scatter about the means 5.5 and 3: 101 and 20.
+    assert_allclose(result.unexplained, [1 / 101, 4 / 20])
+    assert result.n_iter == 1
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_tie_keeps_the_current_label(assignment):
+    # The middle point is equally far from both centres whatever its label.
+    view = np.array([[-1.0], [-1.0], [0.0], [1.0], [1.0]])
+    for label in (0, 1):
+        rows = _open([view])
+        start = Start(
+            centers=(np.array([[-1.0], [1.0]]),),
+            labels=np.array([0, 0, label, 1, 1]),
+        )
+        result = solve_nsmvc(
+            rows, start, pace_start=0.5, n_paces=2, max_iter=1, assignment=assignment
+        )
+        assert result.labels[2] == label
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_perfect_view_does_not_freeze_the_others(assignment):
+    # The first view is constant: it is fitted perfectly and must not silence the rest.
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], 20)
+    useful = 8.0 * truth[:, None] + rng.normal(size=(40, 2))
+    rows = _open([np.ones((40, 3)), useful])
+    start = start_from_labels(rows, np.arange(40) % 2, 2)
+    result = solve_nsmvc(
+        rows, start, pace_start=0.5, n_paces=6, max_iter=50, assignment=assignment
+    )
+    assert_array_equal(result.exponents, [1.0, 1.0])
+    assert len(set(result.labels[:20])) == len(set(result.labels[20:])) == 1
+    assert result.labels[0] != result.labels[20]
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_duplicate_points_give_zero_loss_and_finite_state(assignment):
+    points = np.array([[0.1, 0.2], [0.3, 0.7], [5.0, 1.1]])
+    truth = np.repeat([0, 1, 2], 100)
+    rows = _open([points[truth], points[truth] * 3, points[truth][:, :1]])
+    start = start_from_labels(rows, truth, 3)
+    result = solve_nsmvc(
+        rows, start, pace_start=0.5, n_paces=6, max_iter=50, assignment=assignment
+    )
+    assert_array_equal(result.labels, truth)
+    assert_array_equal(result.view_losses, [0, 0, 0])
+    assert_array_equal(result.exponents, [1, 1, 1])
+    assert result.objective == 0
+
+
+def test_on_iteration_sees_every_record(blobs):
+    rows = _open(blobs[0])
+    start = start_from_labels(rows, np.arange(90) % 3, 3)
+    seen = []
+    result = solve_nsmvc(
+        rows,
+        start,
+        pace_start=0.5,
+        n_paces=3,
+        max_iter=50,
+        assignment="majorize",
+        on_iteration=seen.append,
+    )
+    assert tuple(seen) == result.history
+    assert [record.pace for record in seen] == sorted(record.pace for record in seen)
+    assert {record.pace for record in seen} == {1, 2, 3}
+
+
+def _open(views):
+    from manyview._rows import open_views
+    from manyview._scaling import learn_scales
+    from manyview._views import check_views
+
+    checked = check_views(views)
+    return open_views(checked, learn_scales(checked, None))
