@@ -96,12 +96,13 @@ def check_views(
 
 def has_named_views(X: Any) -> bool:
     """Whether the views of X carry names that later calls can be matched by."""
-    return isinstance(X, Mapping) or _is_annotated(X)
+    # A sparse DOK matrix is a dict too, by accident of implementation.
+    return (isinstance(X, Mapping) and not sparse.issparse(X)) or _is_annotated(X)
 
 
 def is_single_array(X: Any) -> bool:
     """Whether X is one 2-D table (to be split by `view_sizes`), not several views."""
-    if isinstance(X, Mapping) or _is_annotated(X):
+    if has_named_views(X):
         return False
     if isinstance(X, (list, tuple)):
         # A list of rows of plain numbers is a table, as everywhere in scikit-learn.

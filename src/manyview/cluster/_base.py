@@ -119,7 +119,7 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         elif reset and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         layout = None if reset else self._layout
-        views = check_views(X, view_sizes=self._splits(X), layout=layout)
+        views = check_views(X, view_sizes=self.view_sizes, layout=layout)
         if reset:
             self._layout = ViewLayout(
                 names=views.names,
@@ -146,9 +146,6 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
             raise
         except ValueError as error:
             raise ViewError(str(error)) from error
-
-    def _splits(self, X: Any) -> Sequence[int] | None:
-        return self.view_sizes if is_single_array(X) or self.view_sizes else None
 
     def _check_cluster_count(self, views: ViewSet) -> None:
         if self.n_clusters > views.n_samples:
@@ -190,9 +187,8 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        # NaN is not "allowed" in scikit-learn's sense: only whole rows may be missing.
         tags.input_tags.sparse = True
-        # A row of NaN marks a sample that lacks the view.
-        tags.input_tags.allow_nan = True
         return tags
 
 
