@@ -20,13 +20,13 @@ def sample_losses(views, centers, labels):
 
 
 def thresholds(losses, present, pace, n_paces, pace_start):
-    """Eq. (9)-(10); the last pace takes the maximum itself."""
+    """Eq. (9)-(10); the last pace (alpha = 1: every pace) takes the maximum itself."""
     values = []
     for v in range(len(losses)):
         known = losses[v][present[v]]
         if not len(known):
             values.append(0.0)
-        elif pace == n_paces:
+        elif pace == n_paces or pace_start == 1:
             values.append(known.max())
         else:
             beta = (1 - pace_start) / (n_paces - 1)

@@ -22,6 +22,8 @@ SCALES = ("auto", "minmax", "zscore", "l2", "energy")
 
 # Beyond this magnitude a squared distance is not a float64 any more.
 LARGEST_UNSCALED = 1e150
+# Beyond this magnitude not even the difference of two values is.
+LARGEST = 8e307
 # A feature whose range is below this is constant for all that arithmetic can tell.
 SMALLEST_RANGE = 1e-300
 # Factors outside this band would leave the float32 range once multiplied out.
@@ -96,8 +98,7 @@ def _learn_scale(
     moments = _moments(array, present)
     if mode == "auto":
         mode = _choose_mode(moments)
-    if mode is None:
-        _reject_unsquarable(moments, name)
+    _reject_too_large(moments, name, mode)
     is_sparse = sparse.issparse(array)
     unit_rows = mode == "l2"
     factor = _factor(moments, mode)
@@ -141,12 +142,19 @@ def _factor(moments: _Moments, mode: str | None) -> FloatArray:
     return np.asarray(np.where(varies, 1.0 / spread / norm, 0.0))
 
 
-def _reject_unsquarable(moments: _Moments, name: str) -> None:
-    largest = float(np.max(np.abs(moments.low) + moments.span, initial=0.0))
-    if largest > LARGEST_UNSCALED:
+def _reject_too_large(moments: _Moments, name: str, mode: str | None) -> None:
+    ends = np.concatenate([moments.low, moments.low + moments.span])
+    largest = float(np.max(np.abs(ends), initial=0.0))
+    if mode is None and largest > LARGEST_UNSCALED:
         msg = (
             f"View {name!r} has values up to {largest:.2g}, whose squares overflow, "
             "and scale=None forbids shrinking them. Use scale='minmax' or rescale it."
+        )
+        raise ViewError(msg)
+    if largest > LARGEST:
+        msg = (
+            f"View {name!r} has values up to {largest:.2g}, whose differences "
+            "overflow. Divide the view by a constant first."
         )
         raise ViewError(msg)
 

@@ -19,12 +19,12 @@ def pace_thresholds(
 
     lowest, highest : (n_views,), range of the sample losses. `pace` counts from 1.
     """
-    if pace >= n_paces:
+    if pace >= n_paces or pace_start >= 1.0:
         # Not `low + 1.0 * (high - low)`, which can round below the maximum and then
         # leave the last sample out for ever. Covers n_paces = 1, where Eq. (10) is 0/0.
         return highest.copy()
     fraction = pace_start + (pace - 1) * (1.0 - pace_start) / (n_paces - 1)
-    return np.minimum(lowest + fraction * (highest - lowest), highest)
+    return lowest + fraction * (highest - lowest)
 
 
 def fusion_exponents(thresholds: FloatArray) -> FloatArray:
