@@ -59,9 +59,7 @@ def centers_step(views, labels, selected, centers):
 def phi(views, centers, labels, selected):
     """Eq. (5)."""
     losses = sample_losses(views, centers, labels)
-    return np.array(
-        [np.sum(losses[v][selected[v]]) for v in range(len(views))]
-    )
+    return np.array([np.sum(losses[v][selected[v]]) for v in range(len(views))])
 
 
 def objective(view_losses, eta):
@@ -150,9 +148,7 @@ def nsmvc(
     for pace in range(1, n_paces + 1):
         losses = sample_losses(views, centers, labels)
         lambdas = thresholds(losses, present, pace, n_paces, pace_start)
-        selected = [
-            present[v] & (losses[v] <= lambdas[v]) for v in range(len(views))
-        ]
+        selected = [present[v] & (losses[v] <= lambdas[v]) for v in range(len(views))]
         for v in range(len(views)):
             joined[v][(joined[v] == 0) & selected[v]] = pace
         eta = exponents(lambdas)

@@ -138,7 +138,7 @@ BAD_PARAMETERS = {
     "start too few": ({"init": [0] * 6}, "init labels use 1 of n_clusters=2"),
     "start not whole": ({"init": [0.5] * 6}, "init labels have dtype float64"),
     "start from a callable": (
-        {"init": lambda views, k, rng: [0] * 6},
+        {"init": lambda *_: [0] * 6},
         "init labels use 1 of n_clusters=2",
     ),
 }

@@ -122,7 +122,7 @@ def test_extreme_views_stay_finite(mode, kind):
 
 
 def test_centres_are_reported_in_the_users_units(blobs):
-    views, truth = blobs
+    views, _ = blobs
     views = [views[0] * 100 + 7, np.column_stack([views[1], np.full(90, 3.0)])]
     for mode in ("minmax", "zscore", "energy", None):
         estimator = NSMVC(3, scale=mode, random_state=0).fit(views)

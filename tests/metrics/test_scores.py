@@ -40,12 +40,12 @@ def test_nmi_by_hand():
     assert nmi_score([0, 0, 1, 1], [0, 1, 0, 1]) == 0.0
     # I = ln 2, H(true) = ln 2, H(pred) = ln 4.
     assert nmi_score([0, 0, 1, 1], [0, 1, 2, 3]) == pytest.approx(2 / 3)
-    assert nmi_score(
-        [0, 0, 1, 1], [0, 1, 2, 3], average_method="max"
-    ) == pytest.approx(1 / 2)
-    assert nmi_score(
-        [0, 0, 1, 1], [0, 1, 2, 3], average_method="min"
-    ) == pytest.approx(1.0)
+    assert nmi_score([0, 0, 1, 1], [0, 1, 2, 3], average_method="max") == pytest.approx(
+        1 / 2
+    )
+    assert nmi_score([0, 0, 1, 1], [0, 1, 2, 3], average_method="min") == pytest.approx(
+        1.0
+    )
     assert nmi_score(
         [0, 0, 1, 1], [0, 1, 2, 3], average_method="geometric"
     ) == pytest.approx(np.sqrt(1 / 2))

@@ -1,6 +1,7 @@
 """The fast solver against the literal transcription, and the paper's invariants."""
 
 import dataclasses
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def test_solver_on_sparse_views_equals_reference(assignment, problem):
 @settings(deadline=None, max_examples=60)
 def test_objective_never_rises_within_a_pace(assignment, problem):
     history = solve(problem, assignment).history
-    for before, after in zip(history, history[1:], strict=False):
+    for before, after in pairwise(history):
         if before.pace == after.pace:
             assert after.objective <= before.objective * (1 + 1e-9)
 
@@ -86,7 +87,7 @@ def test_objective_never_rises_within_a_pace(assignment, problem):
 @settings(deadline=None, max_examples=20)
 def test_reference_objective_never_rises_after_any_half_step(assignment, problem):
     for path in problem.reference(assignment)["paths"]:
-        for before, after in zip(path, path[1:], strict=False):
+        for before, after in pairwise(path):
             assert after <= before * (1 + 1e-9)
 
 
@@ -147,9 +148,7 @@ def test_result_is_independent_of_row_blocks(problem, block):
 
     def blocks(views):
         n_samples = views[0].n_samples
-        return [
-            slice(a, min(a + block, n_samples)) for a in range(0, n_samples, block)
-        ]
+        return [slice(a, min(a + block, n_samples)) for a in range(0, n_samples, block)]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manyview._solvers._local, "sample_blocks", blocks)

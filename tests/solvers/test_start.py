@@ -1,0 +1,85 @@
+"""Starts: distinct seeds, sensible handling of missing views, the paper's start."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from manyview._rows import open_views
+from manyview._scaling import learn_scales
+from manyview._solvers import _start
+from manyview._views import check_views
+
+
+def opened(*views, scale=None):
+    checked = check_views(list(views))
+    return open_views(checked, learn_scales(checked, scale))
+
+
+def test_random_start_takes_distinct_samples_and_unrelated_labels():
+    view = np.arange(50.0)[:, None]
+    rows = opened(view, 2 * view)
+    start = _start.start_random(rows, 20, np.random.RandomState(0))
+    first, second = start.centers
+    assert len(np.unique(first)) == 20
+    assert_allclose(second, 2 * first)  # the same samples in every view
+    assert set(start.labels) <= set(range(20))
+    # Labels say nothing about the centres: about 1 in 20 agree by chance.
+    nearest = np.abs(rows[0].dense_rows(np.arange(50)) - first.T).argmin(axis=1)
+    assert (nearest == start.labels).mean() < 0.3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_kmeans_plusplus_seeds_one_per_blob(seed):
+    truth = np.repeat(np.arange(8), 20)
+    rng = np.random.default_rng(0)
+    view = 100.0 * truth[:, None] + rng.normal(size=(160, 2))
+    rows = opened(view, rng.normal(size=(160, 1)))
+    start = _start.start_kmeans_plusplus(rows, 8, np.random.RandomState(seed))
+    for label in range(8):
+        assert len(set(truth[start.labels == label])) == 1
+    assert len(set(start.labels)) == 8
+
+
+def test_kmeans_plusplus_survives_too_few_distinct_points():
+    view = np.repeat([[0.0], [1.0]], 5, axis=0)
+    rows = opened(view)
+    start = _start.start_kmeans_plusplus(rows, 4, np.random.RandomState(0))
+    assert start.centers[0].shape == (4, 1)
+    assert np.isfinite(start.centers[0]).all()
+
+
+def test_kmeans_plusplus_never_draws_a_seed_twice():
+    rng = np.random.default_rng(0)
+    rows = opened(rng.normal(size=(30, 2)))
+    for seed in range(20):
+        start = _start.start_kmeans_plusplus(rows, 30, np.random.RandomState(seed))
+        assert_array_equal(np.sort(start.labels), np.arange(30))
+
+
+def test_kmeans_plusplus_with_disjoint_views():
+    # No sample has both views: fused distances exist only within each half.
+    first = np.vstack([np.repeat([[0.0], [50.0]], 5, axis=0), np.full((10, 1), np.nan)])
+    second = np.vstack([np.full((10, 1), np.nan), np.repeat([[0.0], [9.0]], 5, axis=0)])
+    start = _start.start_kmeans_plusplus(
+        opened(first, second), 2, np.random.RandomState(0)
+    )
+    assert all(np.isfinite(centers).all() for centers in start.centers)
+
+
+def test_start_from_labels_takes_means():
+    view = np.array([[0.0], [2.0], [10.0], [14.0]])
+    lacking = np.array([[1.0], [3.0], [np.nan], [np.nan]])
+    rows = opened(view, lacking)
+    start = _start.start_from_labels(rows, np.array([0, 0, 1, 1]), 2)
+    assert_allclose(start.centers[0] + view.mean(), [[1.0], [12.0]])
+    # Cluster 1 has nobody in the second view: the view's mean stands in.
+    assert_allclose(start.centers[1] + 2.0, [[2.0], [2.0]])
+
+
+def test_random_start_fills_missing_views_with_the_mean():
+    view = np.arange(10.0)[:, None]
+    lacking = np.full((10, 1), np.nan)
+    lacking[0] = 5.0
+    rows = opened(view, lacking)
+    start = _start.start_random(rows, 10, np.random.RandomState(0))
+    assert_allclose(start.centers[1], 0.0)
