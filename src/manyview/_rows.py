@@ -69,7 +69,7 @@ class Rows(Protocol):
     def distances(
         self,
         block: Any,
-        rows: slice,
+        rows: RowIndex,
         centers: PreparedCenters,
         out: FloatArray,
         out_rounding: FloatArray,
@@ -82,7 +82,7 @@ class Rows(Protocol):
     def refine(
         self,
         block: Any,
-        rows: slice,
+        rows: RowIndex,
         positions: IntArray,
         centers: PreparedCenters,
         out: FloatArray,
@@ -93,7 +93,7 @@ class Rows(Protocol):
     def losses(
         self,
         block: Any,
-        rows: slice,
+        rows: RowIndex,
         centers: PreparedCenters,
         labels: IntArray,
         out: FloatArray,
@@ -158,7 +158,7 @@ class DenseRows:
     def distances(
         self,
         block: FloatArray,
-        rows: slice,
+        rows: RowIndex,
         centers: PreparedCenters,
         out: FloatArray,
         out_rounding: FloatArray,
@@ -179,7 +179,7 @@ class DenseRows:
     def refine(
         self,
         block: FloatArray,
-        rows: slice,
+        rows: RowIndex,
         positions: IntArray,
         centers: PreparedCenters,
         out: FloatArray,
@@ -198,7 +198,7 @@ class DenseRows:
     def losses(
         self,
         block: FloatArray,
-        rows: slice,
+        rows: RowIndex,
         centers: PreparedCenters,
         labels: IntArray,
         out: FloatArray,
@@ -262,7 +262,7 @@ class SparseRows:
     def distances(
         self,
         block: IntArray,
-        rows: slice,
+        rows: RowIndex,
         centers: PreparedCenters,
         out: FloatArray,
         out_rounding: FloatArray,
@@ -274,7 +274,7 @@ class SparseRows:
     def refine(
         self,
         block: IntArray,
-        rows: slice,  # noqa: ARG002
+        rows: RowIndex,  # noqa: ARG002
         positions: IntArray,
         centers: PreparedCenters,
         out: FloatArray,
@@ -301,7 +301,7 @@ class SparseRows:
     def losses(
         self,
         block: IntArray,
-        rows: slice,
+        rows: RowIndex,
         centers: PreparedCenters,
         labels: IntArray,
         out: FloatArray,

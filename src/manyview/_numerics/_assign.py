@@ -1,9 +1,15 @@
 """The two assignment steps: the paper's sequential sweep and the parallel majorizer.
 
-Both work on a block of rows. `distances` is (n_views, n_rows, n_clusters); `rounding`,
-(n_views, n_rows), bounds the error of its entries; `exact` marks rows whose distances
-were taken by differences. A decision that rounding could turn is never taken on an
-inexact row: the kernel hands the row back and the caller refines it first.
+Both work on a block of rows, of which those in doubt have a slot in a distance table.
+`distances` is (n_views, n_slots, n_clusters); `rounding`, (n_views, n_slots), bounds
+the error of its entries; `exact` marks slots whose distances were taken by
+differences. A decision that rounding could turn is never taken on an inexact slot: the
+kernel hands the row back and the caller refines it first.
+
+Bounds keep rows out of the table. With the view slopes g as weights, a sample's score
+for a cluster is a squared Euclidean distance in the fused space, so Hamerly's argument
+applies: `upper` bounds the distance to the own centre from above, `lower` the distance
+to every other centre from below. They hold for the slopes of the sweep's start.
 """
 
 from __future__ import annotations
@@ -100,31 +106,131 @@ def _is_clear(
 
 
 @njit(cache=True, nogil=True)
+def bound_slack(
+    view_losses: FloatArray,
+    exponents: FloatArray,
+    slope: FloatArray,
+    anchor: FloatArray,
+    widest: FloatArray,
+) -> float:
+    """How many times `upper` must fit into `lower` for a label to be safe.
+
+    anchor : (n_views,), slopes that the bounds refer to; widest : (n_views,), largest
+    squared distance possible. Covers the drift of the slopes since then and the
+    curvature of the objective. Infinite where the tangent says too little.
+    """
+    least, most, bend = np.inf, 0.0, 0.0
+    for v in range(exponents.shape[0]):
+        if slope[v] <= 0.0 or anchor[v] <= 0.0:
+            return np.inf
+        ratio = slope[v] / anchor[v]
+        least, most = min(least, ratio), max(most, ratio)
+        if exponents[v] < 1.0:
+            if widest[v] > view_losses[v] / 4.0:
+                return np.inf
+            curvature = (1.0 - exponents[v]) * (8.0 / 9.0) * widest[v] / view_losses[v]
+            bend = max(bend, curvature)
+    return float(np.sqrt(most / least * (1.0 + bend) / (1.0 - bend)) * (1.0 + 1e-9))
+
+
+@njit(cache=True, nogil=True)
+def relax_bounds(
+    labels: IntArray,
+    shifts: FloatArray,
+    other_shifts: FloatArray,
+    grow: float,
+    shrink: float,
+    out_upper: FloatArray,
+    out_lower: FloatArray,
+) -> None:
+    """Carry bounds over to moved centres and new slopes.
+
+    shifts : (n_clusters,), how far each centre moved in the fused space;
+    other_shifts : (n_clusters,), the furthest move of any other centre.
+    """
+    for i in range(labels.shape[0]):
+        out_upper[i] = out_upper[i] * grow + shifts[labels[i]]
+        out_lower[i] = out_lower[i] * shrink - other_shifts[labels[i]]
+
+
+@njit(cache=True, nogil=True)
+def doubtful_rows(
+    upper: FloatArray, lower: FloatArray, slack: float, out_rows: IntArray
+) -> int:
+    """Rows whose bounds do not settle the label, into `out_rows`; their number."""
+    n_found = 0
+    for i in range(upper.shape[0]):
+        if not lower[i] > upper[i] * slack:
+            out_rows[n_found] = i
+            n_found += 1
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def _renew_bounds(
+    distances_i: FloatArray,
+    rounding_i: FloatArray,
+    selected_i: BoolArray,
+    anchor: FloatArray,
+    label: int,
+) -> tuple[float, float]:
+    """Upper and lower bound of one sample from its distances."""
+    n_views, n_clusters = distances_i.shape
+    own, error, nearest = 0.0, 0.0, np.inf
+    for v in range(n_views):
+        if selected_i[v]:
+            own += anchor[v] * distances_i[v, label]
+            error += anchor[v] * rounding_i[v]
+    for j in range(n_clusters):
+        if j == label:
+            continue
+        other = 0.0
+        for v in range(n_views):
+            if selected_i[v]:
+                other += anchor[v] * distances_i[v, j]
+        nearest = min(nearest, other)
+    return np.sqrt(own + error), np.sqrt(max(nearest - error, 0.0))
+
+
+@njit(cache=True, nogil=True)
 def sweep_sequential(
     distances: FloatArray,
     rounding: FloatArray,
     exact: BoolArray,
+    slots: IntArray,
     selected: BoolArray,
     exponents: FloatArray,
+    anchor: FloatArray,
+    widest: FloatArray,
     begin: int,
     out_view_losses: FloatArray,
     out_labels: IntArray,
+    out_upper: FloatArray,
+    out_lower: FloatArray,
 ) -> int:
     """Eq. (16)-(17) for the rows from `begin` on, phi refreshed after every move.
 
-    selected : (n_views, n_rows). Updates `out_view_losses` (n_views,) and
-    `out_labels` (n_rows,). Returns the first row that must be refined before the
-    sweep can go on, or n_rows when done.
+    slots : (n_rows,), place of each row in the table, -1 for none;
+    selected : (n_views, n_rows); anchor, widest : see `bound_slack`.
+    Updates `out_view_losses` (n_views,), and labels and bounds (n_rows,). Returns the
+    first row that must be loaded or refined before the sweep can go on, or n_rows.
 
     Most rows are decided without a power: the linear change of the best cluster
     stays below the lowest possible change of every rival (see `linearise`).
     """
-    n_views, n_rows, n_clusters = distances.shape
+    n_rows = out_labels.shape[0]
+    n_views, _, n_clusters = distances.shape
     slope, bend = np.empty(n_views), np.empty(n_views)
     reach = np.empty(n_views)
     linear, bound = np.empty(n_clusters), np.empty(n_clusters)
     linearise(out_view_losses, exponents, slope, bend, reach)
+    slack = bound_slack(out_view_losses, exponents, slope, anchor, widest)
     for i in range(begin, n_rows):
+        if out_lower[i] > out_upper[i] * slack:
+            continue
+        r = slots[i]
+        if r < 0:
+            return int(i)
         current = out_labels[i]
         linear[:] = 0.0
         bound[:] = 0.0
@@ -134,40 +240,45 @@ def sweep_sequential(
             if not selected[v, i]:
                 continue
             takes_part = True
-            own = distances[v, i, current]
-            widest = 0.0
+            own = distances[v, r, current]
+            furthest = 0.0
             for j in range(n_clusters):
-                delta = distances[v, i, j] - own
+                delta = distances[v, r, j] - own
                 linear[j] += slope[v] * delta
                 bound[j] += bend[v] * delta * delta
-                widest = max(widest, abs(delta))
-            in_reach = in_reach and widest <= reach[v]
-            noise += 2.0 * slope[v] * rounding[v, i]
+                furthest = max(furthest, abs(delta))
+            in_reach = in_reach and furthest <= reach[v]
+            noise += 2.0 * slope[v] * rounding[v, r]
         if not takes_part:
+            out_upper[i], out_lower[i] = 0.0, np.inf
             continue
         best = current
         for j in range(n_clusters):
             if linear[j] < linear[best]:
                 best = j
         if not (in_reach and _is_clear(linear, bound, best, current, noise)):
-            if not exact[i]:
+            if not exact[r]:
                 return int(i)
             best = _best_by_powers(
-                distances[:, i],
+                distances[:, r],
                 selected[:, i],
                 out_view_losses,
                 exponents,
                 current,
                 noise,
             )
+        out_upper[i], out_lower[i] = _renew_bounds(
+            distances[:, r], rounding[:, r], selected[:, i], anchor, best
+        )
         if best == current:
             continue
         out_labels[i] = best
         for v in range(n_views):
             if selected[v, i]:
-                change = distances[v, i, best] - distances[v, i, current]
+                change = distances[v, r, best] - distances[v, r, current]
                 out_view_losses[v] = max(out_view_losses[v] + change, 0.0)
         linearise(out_view_losses, exponents, slope, bend, reach)
+        slack = bound_slack(out_view_losses, exponents, slope, anchor, widest)
     return int(n_rows)
 
 
@@ -176,29 +287,35 @@ def sweep_majorize(
     distances: FloatArray,
     rounding: FloatArray,
     exact: BoolArray,
+    rows: IntArray,
     selected: BoolArray,
     view_losses: FloatArray,
     exponents: FloatArray,
+    anchor: FloatArray,
     out_pending: BoolArray,
     out_change: FloatArray,
     out_labels: IntArray,
+    out_upper: FloatArray,
+    out_lower: FloatArray,
 ) -> int:
-    """Assign pending rows by the tangent of the objective, frozen for the sweep.
+    """Assign pending slots by the tangent of the objective, frozen for the sweep.
 
     ``phi ** eta`` is concave, so its tangent lies above it: a move that lowers the
-    linear score cannot raise the objective. Clears `out_pending` (n_rows,) for every
-    row it decides, adds the moves' changes of the view losses to `out_change`
-    (n_views,), and returns how many rows are left for refinement.
+    linear score cannot raise the objective. rows : (n_slots,), the row of each slot.
+    Clears `out_pending` (n_slots,) for every slot it decides, adds the moves' changes
+    of the view losses to `out_change` (n_views,), and returns how many slots are left
+    for refinement.
     """
-    n_views, n_rows, n_clusters = distances.shape
+    n_views, n_slots, n_clusters = distances.shape
     slope, bend = np.empty(n_views), np.empty(n_views)
     reach = np.empty(n_views)
     linearise(view_losses, exponents, slope, bend, reach)
     linear, bound = np.empty(n_clusters), np.zeros(n_clusters)
     n_left = 0
-    for i in range(n_rows):
-        if not out_pending[i]:
+    for r in range(n_slots):
+        if not out_pending[r]:
             continue
+        i = rows[r]
         current = out_labels[i]
         linear[:] = 0.0
         noise = 0.0
@@ -207,34 +324,38 @@ def sweep_majorize(
             if not selected[v, i]:
                 continue
             takes_part = True
-            own = distances[v, i, current]
+            own = distances[v, r, current]
             # A perfect view: any distance gained there costs an infinite slope.
             perfect = reach[v] == 0.0
             pinned = pinned or perfect
             for j in range(n_clusters):
-                delta = distances[v, i, j] - own
+                delta = distances[v, r, j] - own
                 linear[j] += slope[v] * delta
                 if perfect and delta > 0.0:
                     linear[j] = np.inf
-            noise += 2.0 * slope[v] * rounding[v, i]
+            noise += 2.0 * slope[v] * rounding[v, r]
         if not takes_part:
-            out_pending[i] = False
+            out_pending[r] = False
+            out_upper[i], out_lower[i] = 0.0, np.inf
             continue
         best = current
         for j in range(n_clusters):
             if linear[j] < linear[best]:
                 best = j
-        if exact[i]:
+        if exact[r]:
             if not linear[best] < -noise:
                 best = current
         elif pinned or not _is_clear(linear, bound, best, current, noise):
             n_left += 1
             continue
-        out_pending[i] = False
+        out_pending[r] = False
+        out_upper[i], out_lower[i] = _renew_bounds(
+            distances[:, r], rounding[:, r], selected[:, i], anchor, best
+        )
         if best == current:
             continue
         out_labels[i] = best
         for v in range(n_views):
             if selected[v, i]:
-                out_change[v] += distances[v, i, best] - distances[v, i, current]
+                out_change[v] += distances[v, r, best] - distances[v, r, current]
     return n_left

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyview._numerics import _assign, _centers
-from manyview._rows import Rows
+from manyview._rows import PreparedCenters, Rows
+from manyview._solvers._bounds import Bounds
 from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import BoolArray, FloatArray, IntArray
 
@@ -21,6 +22,8 @@ CANCELLATION = 1e-6
 # Rows refined together when the sequential sweep meets a doubtful one: what makes one
 # doubtful (ties, few samples) mostly holds for its neighbours too.
 REFINE_AHEAD = 16
+# What rounding may do to bounds that nothing else loosens.
+TANGENT_SLACK = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +41,19 @@ class SweepOutcome:
 
     n_moved: int
     view_losses: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Step:
+    """What stays fixed during a sweep.
+
+    view_losses, exponents : (n_views,), at the start; slack : see `bound_slack`.
+    """
+
+    centers: list[PreparedCenters]
+    view_losses: FloatArray
+    exponents: FloatArray
+    slack: float
 
 
 class LocalSamples:
@@ -60,6 +76,7 @@ class LocalSamples:
         self.sums = tuple(np.zeros((n_clusters, view.n_features)) for view in views)
         self.counts = np.zeros((len(views), n_clusters), dtype=np.int64)
         self._energy = np.zeros(len(views))
+        self._bounds = Bounds(views, len(labels))
         self._blocks = sample_blocks(views)
         self._table = DistanceTable(views, self._blocks[0].stop, n_clusters)
 
@@ -91,6 +108,7 @@ class LocalSamples:
 
         Only samples whose selection changes touch the running sums.
         """
+        self._bounds.forget()
         for v, view in enumerate(self.views):
             chosen = self.losses[v] <= thresholds[v]
             if view.present is not None:
@@ -121,78 +139,114 @@ class LocalSamples:
         assignment: str,
     ) -> SweepOutcome:
         """One assignment step over all samples."""
-        prepared = [
-            view.prepare(c) for view, c in zip(self.views, centers, strict=True)
-        ]
+        slack = self._bounds.renew(centers, self.labels, view_losses, exponents)
+        step = _Step(
+            centers=[v.prepare(c) for v, c in zip(self.views, centers, strict=True)],
+            view_losses=view_losses,
+            exponents=exponents,
+            slack=slack,
+        )
+        assign = self._assign_in_turn if assignment == "sequential" else self._assign
         after = view_losses.copy()
-        n_moved = 0
-        for rows in self._blocks:
-            self._table.load(rows, prepared)
-            before = self.labels[rows].copy()
-            if assignment == "sequential":
-                self._assign_in_turn(rows, exponents, after)
-            else:
-                self._assign_at_once(rows, view_losses, exponents, after)
-            n_moved += self._move(rows, before)
+        n_moved = sum(assign(rows, step, after) for rows in self._blocks)
         return SweepOutcome(n_moved=n_moved, view_losses=np.maximum(after, 0.0))
 
-    def _assign_in_turn(
-        self, rows: slice, exponents: FloatArray, out_losses: FloatArray
-    ) -> None:
-        table, size = self._table, rows.stop - rows.start
-        at = 0
+    def _assign_in_turn(self, rows: slice, step: _Step, out_losses: FloatArray) -> int:
+        """The sequential sweep over one block; returns the number of labels moved."""
+        bounds, table, size = self._bounds, self._table, rows.stop - rows.start
+        loaded = self._doubtful(rows, step.slack)
+        if not loaded.size:
+            return 0
+        slots = np.full(size, -1)
+        slots[loaded] = np.arange(len(loaded))
+        self._load(rows, loaded, step)
+        before, at, n_moved = self.labels[rows].copy(), 0, 0
         while True:
             at = _assign.sweep_sequential(
                 table.distances,
                 table.rounding,
                 table.exact,
+                slots,
                 self.selected[:, rows],
-                exponents,
+                step.exponents,
+                bounds.anchor,
+                bounds.widest,
                 at,
                 out_losses,
                 self.labels[rows],
+                bounds.upper[rows],
+                bounds.lower[rows],
             )
+            if at < size and slots[at] >= 0:
+                last = min(slots[at] + REFINE_AHEAD, len(loaded))
+                table.refine(np.arange(slots[at], last))
+                continue
+            n_moved += self._move(rows, loaded, before)
             if at == size:
-                return
-            table.refine(np.arange(at, min(at + REFINE_AHEAD, size)))
+                return n_moved
+            # The slopes drifted past what the bounds allow: look at all that is left.
+            loaded = np.arange(at, size)
+            slots[at:] = loaded - at
+            self._load(rows, loaded, step)
+            before = self.labels[rows].copy()
 
-    def _assign_at_once(
-        self,
-        rows: slice,
-        view_losses: FloatArray,
-        exponents: FloatArray,
-        out_losses: FloatArray,
-    ) -> None:
-        table = self._table
-        pending = np.ones(rows.stop - rows.start, dtype=bool)
+    def _assign(self, rows: slice, step: _Step, out_losses: FloatArray) -> int:
+        """The majorizing step on one block; returns the number of labels moved."""
+        bounds, table = self._bounds, self._table
+        # The tangent is the whole criterion here: it neither drifts nor bends.
+        slack = TANGENT_SLACK if np.isfinite(step.slack) else np.inf
+        loaded = self._doubtful(rows, slack)
+        if not loaded.size:
+            return 0
+        self._load(rows, loaded, step)
+        before = self.labels[rows].copy()
+        pending = np.ones(len(loaded), dtype=bool)
         while _assign.sweep_majorize(
             table.distances,
             table.rounding,
             table.exact,
+            loaded,
             self.selected[:, rows],
-            view_losses,
-            exponents,
+            step.view_losses,
+            step.exponents,
+            bounds.anchor,
             pending,
             out_losses,
             self.labels[rows],
+            bounds.upper[rows],
+            bounds.lower[rows],
         ):
             table.refine(np.flatnonzero(pending))
+        return self._move(rows, loaded, before)
 
-    def _move(self, rows: slice, before: IntArray) -> int:
-        """Carry the sums of moved samples from their old clusters to the new."""
+    def _doubtful(self, rows: slice, slack: float) -> IntArray:
+        """Rows of the block whose label the bounds do not settle."""
+        found = np.empty(rows.stop - rows.start, dtype=np.intp)
+        upper, lower = self._bounds.upper[rows], self._bounds.lower[rows]
+        return found[: _assign.doubtful_rows(upper, lower, slack, found)]
+
+    def _load(self, rows: slice, wanted: IntArray, step: _Step) -> None:
+        whole = len(wanted) == rows.stop - rows.start
+        self._table.load(rows if whole else rows.start + wanted, step.centers)
+
+    def _move(self, rows: slice, loaded: IntArray, before: IntArray) -> int:
+        """Carry the sums of moved samples from their old clusters to the new.
+
+        loaded : the block's rows that have a slot in the table, in slot order.
+        """
         after = self.labels[rows]
-        moved = np.flatnonzero(after != before)
-        if not moved.size:
+        slots = np.flatnonzero(after[loaded] != before[loaded])
+        if not slots.size:
             return 0
         for v, view in enumerate(self.views):
-            taking_part = moved[self.selected[v, rows][moved]]
+            taking_part = slots[self.selected[v, rows][loaded[slots]]]
             for labels, sign in ((before, -1), (after, 1)):
-                clusters = labels[taking_part]
+                clusters = labels[loaded[taking_part]]
                 view.add(
                     self._table.blocks[v], taking_part, clusters, sign, self.sums[v]
                 )
                 np.add.at(self.counts[v], clusters, sign)
-        return len(moved)
+        return len(slots)
 
     def _add(self, v: int, rows: IntArray, sign: int) -> None:
         """Add samples to the running sums of view v (or take them away)."""

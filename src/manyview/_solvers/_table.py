@@ -1,4 +1,4 @@
-"""Distances of one block of samples to all centres, in all views."""
+"""Distances of some samples to all centres, in all views."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from manyview._rows import PreparedCenters, Rows
+from manyview._rows import PreparedCenters, RowIndex, Rows
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 # Rows whose scaled features fit a processor's cache together.
@@ -25,10 +25,10 @@ def sample_blocks(views: tuple[Rows, ...]) -> list[slice]:
 
 
 class DistanceTable:
-    """Working memory for a sweep over blocks.
+    """Working memory for a sweep: one slot per loaded sample.
 
-    After `load`: blocks, one per view; distances, (n_views, n_rows, n_clusters);
-    rounding, (n_views, n_rows), a bound on their errors; exact, (n_rows,) bool.
+    After `load`: blocks, one per view; distances, (n_views, n_slots, n_clusters);
+    rounding, (n_views, n_slots), a bound on their errors; exact, (n_slots,) bool.
     """
 
     blocks: list[Any]
@@ -36,19 +36,19 @@ class DistanceTable:
     rounding: FloatArray
     exact: BoolArray
 
-    def __init__(self, views: tuple[Rows, ...], n_rows: int, n_clusters: int) -> None:
+    def __init__(self, views: tuple[Rows, ...], n_slots: int, n_clusters: int) -> None:
         self._views = views
-        self._buffers = [view.buffer(n_rows) for view in views]
-        self._all_distances = np.zeros((len(views), n_rows, n_clusters))
-        self._all_rounding = np.zeros((len(views), n_rows))
+        self._buffers = [view.buffer(n_slots) for view in views]
+        self._all_distances = np.zeros((len(views), n_slots, n_clusters))
+        self._all_rounding = np.zeros((len(views), n_slots))
 
-    def read(self, v: int, rows: slice | IntArray) -> Any:
+    def read(self, v: int, rows: RowIndex) -> Any:
         """A block of view v, valid until the next read of that view."""
         return self._views[v].read(rows, self._buffers[v])
 
-    def load(self, rows: slice, centers: list[PreparedCenters]) -> None:
-        """Fill the table for the samples of one slice."""
-        size = rows.stop - rows.start
+    def load(self, rows: RowIndex, centers: list[PreparedCenters]) -> None:
+        """Fill the table for some samples."""
+        size = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         self._rows, self._centers = rows, centers
         self.distances = self._all_distances[:, :size]
         self.rounding = self._all_rounding[:, :size]
@@ -62,15 +62,15 @@ class DistanceTable:
             all_exact = all_exact and exact
         self.exact = np.full(size, all_exact)
 
-    def refine(self, positions: IntArray) -> None:
+    def refine(self, slots: IntArray) -> None:
         """Take the distances of some loaded samples anew, accurately."""
         for v, view in enumerate(self._views):
             view.refine(
                 self.blocks[v],
                 self._rows,
-                positions,
+                slots,
                 self._centers[v],
                 self.distances[v],
                 self.rounding[v],
             )
-        self.exact[positions] = True
+        self.exact[slots] = True
