@@ -17,10 +17,12 @@ from scipy import sparse
 from manyview._numerics import _distances as kernels
 from manyview._scaling import ViewScale
 from manyview._typing import BoolArray, FloatArray, IntArray
-from manyview._views import SCAN_ELEMENTS, ViewSet, row_blocks
+from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
 
 # Views up to this size are scaled once and kept.
 KEEP_SCALED_BYTES = 32 << 20
+# Bytes read from a memory map before its pages are let go.
+RELEASE_BYTES = 64 << 20
 # Below this many samples all distances are taken by differences: a single sample then
 # weighs enough in the objective for most decisions to need exact distances anyway.
 ALWAYS_DIRECT_BELOW = 256
@@ -128,6 +130,7 @@ class DenseRows:
         self._scale = scale
         self._shift = scale.shift.astype(self.dtype)
         self._factor = scale.factor.astype(self.dtype)
+        self._bytes_read = 0
         self._scaled: FloatArray | None = None
         if array.size * self.dtype.itemsize <= KEEP_SCALED_BYTES:
             self._scaled = self.read(slice(0, self.n_samples), self.buffer(len(array)))
@@ -141,6 +144,10 @@ class DenseRows:
         if self._scaled is not None:
             return self._scaled[rows]
         raw = self._array[rows]
+        self._bytes_read += raw.nbytes
+        if self._bytes_read > RELEASE_BYTES:
+            self._bytes_read = 0
+            release_pages(self._array)
         block = buffer[: len(raw)]
         if self._scale.unit_rows:
             lengths = _row_lengths(raw)

@@ -15,7 +15,13 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from manyview._typing import BoolArray, FloatArray
-from manyview._views import SCAN_ELEMENTS, ViewArray, ViewSet, row_blocks
+from manyview._views import (
+    SCAN_ELEMENTS,
+    ViewArray,
+    ViewSet,
+    release_pages,
+    row_blocks,
+)
 from manyview.exceptions import ViewError
 
 SCALES = ("auto", "minmax", "zscore", "l2", "energy")
@@ -173,6 +179,7 @@ def _moments(array: ViewArray, present: BoolArray | None) -> _Moments:
 
 def _present_blocks(array: npt.NDArray[Any], present: BoolArray | None) -> Any:
     for block in row_blocks(array.shape[0], array.shape[1], SCAN_ELEMENTS):
+        release_pages(array)
         rows = np.asarray(array[block])
         yield rows if present is None else rows[present[block]]
 

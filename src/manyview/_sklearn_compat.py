@@ -1,6 +1,7 @@
 """The only module that imports private scikit-learn names."""
 
 from sklearn.base import _fit_context
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils._param_validation import Interval, StrOptions
 
-__all__ = ["Interval", "StrOptions", "_fit_context"]
+__all__ = ["Interval", "StrOptions", "_fit_context", "_openmp_effective_n_threads"]

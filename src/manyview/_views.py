@@ -6,6 +6,7 @@ stay on disk, and whoever reads rows casts and scales them block by block.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -115,6 +116,15 @@ def row_blocks(n_rows: int, n_columns: int, elements: int) -> Iterator[slice]:
     step = max(1, elements // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def release_pages(array: ViewArray) -> None:
+    """Let go of what a memory map has read: the file keeps it, the process need not."""
+    base: Any = array
+    while base is not None and not isinstance(base, mmap.mmap):
+        base = getattr(base, "base", None)
+    if base is not None and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def _named_views(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
@@ -386,6 +396,7 @@ def _find_present(array: ViewArray, name: str) -> BoolArray | None:
     n_rows, n_columns = array.shape
     missing = []
     for block in row_blocks(n_rows, n_columns, SCAN_ELEMENTS):
+        release_pages(array)
         for row in _suspicious_rows(array, block):
             values = _stored_row(array, row)
             if np.isnan(values).all():

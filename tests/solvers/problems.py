@@ -59,7 +59,7 @@ class Problem:
 
 
 @st.composite
-def problems(draw, max_views=4, missing=True, max_samples=30):
+def problems(draw, max_views=4, missing=True, max_samples=24):
     """Continuous problems of every shape: decisions are never exact ties."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_clusters = draw(st.integers(1, 5))

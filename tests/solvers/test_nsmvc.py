@@ -11,9 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans
 
 import manyview._rows
-import manyview._solvers._table
+import manyview._solvers._local
+from manyview._numerics import _assign
 from manyview._solvers._nsmvc import solve_nsmvc
 from manyview._solvers._start import Start, start_from_labels
+from tests import reference
 from tests.solvers.problems import as_sparse, problems
 
 ASSIGNMENTS = ("sequential", "majorize")
@@ -51,7 +53,7 @@ def test_solver_equals_reference(assignment, problem):
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
-@given(problem=problems(max_samples=60))
+@given(problem=problems())
 @settings(deadline=None, max_examples=40)
 def test_solver_with_matrix_products_equals_reference(assignment, problem):
     # Small problems take distances by differences; here they go the way of large
@@ -157,6 +159,101 @@ def test_result_is_independent_of_row_blocks(problem, block):
             parts = solve(problem, assignment)
             assert_array_equal(parts.labels, whole[assignment].labels)
             assert_allclose(parts.objective, whole[assignment].objective, rtol=1e-9)
+
+
+def large_problem(seed, dtype=np.float64):
+    """Enough samples for bounds and screen to work: overlapping clusters, gaps."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(6, size=3000)
+    views = [
+        (1.2 * rng.normal(size=(6, width))[truth] + rng.normal(size=(3000, width)))
+        for width in (3, 8, 5)
+    ]
+    views[1][rng.random(3000) < 0.1] = np.nan
+    labels = rng.integers(6, size=3000)
+    return [view.astype(dtype) for view in views], labels
+
+
+def run_large(views, labels, assignment, n_threads=1):
+    rows = _open(views)
+    return solve_nsmvc(
+        rows,
+        start_from_labels(rows, labels, 6),
+        pace_start=0.5,
+        n_paces=4,
+        max_iter=50,
+        assignment=assignment,
+        n_threads=n_threads,
+    )
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_skip_work_and_change_nothing(assignment, dtype, seed, monkeypatch):
+    views, labels = large_problem(seed, dtype)
+    looked_at = []
+    original = _assign.doubtful_rows
+
+    def counting(*args):
+        looked_at.append(original(*args))
+        return looked_at[-1]
+
+    monkeypatch.setattr(_assign, "doubtful_rows", counting)
+    fast = run_large(views, labels, assignment)
+    assert sum(looked_at) < 0.7 * 3000 * fast.n_iter
+
+    def everyone(_upper, lower, _slack, out_rows):
+        lower[:] = -np.inf
+        out_rows[:] = np.arange(len(out_rows))
+        return len(out_rows)
+
+    monkeypatch.setattr(_assign, "doubtful_rows", everyone)
+    plain = run_large(views, labels, assignment)
+    assert_array_equal(fast.labels, plain.labels)
+    assert_array_equal(
+        [record.n_moved for record in fast.history],
+        [record.n_moved for record in plain.history],
+    )
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_large_run_equals_reference_step_by_step(assignment):
+    # Enough samples for products, screen and bounds to be in play.
+    views, labels = large_problem(7)
+    views, labels = [view[:700] for view in views], labels[:700]
+    rows = _open(views)
+    everyone = np.arange(700)
+    dense = [view.dense_rows(everyone) for view in rows]
+    present = [
+        np.ones(700, dtype=bool) if view.present is None else view.present
+        for view in rows
+    ]
+    start = start_from_labels(rows, labels, 6)
+    result = solve_nsmvc(
+        rows, start, pace_start=0.5, n_paces=1, max_iter=3, assignment=assignment
+    )
+    expected = reference.nsmvc(
+        dense,
+        start.centers,
+        labels,
+        n_paces=1,
+        max_iter=3,
+        assignment=assignment,
+        present=present,
+    )
+    assert_array_equal(result.labels, expected["labels"])
+
+
+def test_threads_change_no_bit(monkeypatch):
+    monkeypatch.setattr(manyview._solvers._local, "SPAN_BLOCKS", 1)
+    views, labels = large_problem(1)
+    alone = run_large(views, labels, "majorize", n_threads=1)
+    together = run_large(views, labels, "majorize", n_threads=4)
+    assert_array_equal(alone.labels, together.labels)
+    for mine, theirs in zip(alone.centers, together.centers, strict=True):
+        assert_array_equal(mine, theirs)
+    assert alone.objective == together.objective
 
 
 @given(problem=problems())

@@ -6,7 +6,10 @@ The NSMVC loop never touches rows; it asks a store like this one for four operat
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Self
 
 import numpy as np
 
@@ -22,6 +25,8 @@ CANCELLATION = 1e-6
 # Rows refined together when the sequential sweep meets a doubtful one: what makes one
 # doubtful (ties, few samples) mostly holds for its neighbours too.
 REFINE_AHEAD = 16
+# Blocks that one thread takes at a time.
+SPAN_BLOCKS = 16
 # What rounding may do to bounds that nothing else loosens.
 TANGENT_SLACK = 1.0 + 1e-9
 
@@ -56,6 +61,45 @@ class _Step:
     slack: float
 
 
+@dataclass(kw_only=True, slots=True)
+class _Moves:
+    """Running sums, counts and view losses that moves are booked into."""
+
+    sums: tuple[FloatArray, ...]
+    counts: IntArray
+    view_losses: FloatArray
+    n_moved: int = 0
+
+    @classmethod
+    def into(
+        cls, sums: tuple[FloatArray, ...], counts: IntArray, view_losses: FloatArray
+    ) -> Self:
+        """Book straight into these arrays."""
+        return cls(sums=sums, counts=counts, view_losses=view_losses)
+
+    @classmethod
+    def empty(cls, sums: tuple[FloatArray, ...], counts: IntArray) -> Self:
+        """Book changes only, to be added later."""
+        return cls(
+            sums=tuple(np.zeros_like(total) for total in sums),
+            counts=np.zeros_like(counts),
+            view_losses=np.zeros(len(sums)),
+        )
+
+    def add(self, other: Self) -> None:
+        if not other.n_moved:
+            return
+        for mine, theirs in zip(self.sums, other.sums, strict=True):
+            mine += theirs
+        self.counts += other.counts
+        self.view_losses += other.view_losses
+        self.n_moved += other.n_moved
+
+    def outcome(self) -> SweepOutcome:
+        losses = np.maximum(self.view_losses, 0.0)
+        return SweepOutcome(n_moved=self.n_moved, view_losses=losses)
+
+
 class LocalSamples:
     """State of one run on in-memory or memory-mapped views.
 
@@ -65,7 +109,11 @@ class LocalSamples:
     """
 
     def __init__(
-        self, views: tuple[Rows, ...], labels: IntArray, n_clusters: int
+        self,
+        views: tuple[Rows, ...],
+        labels: IntArray,
+        n_clusters: int,
+        n_threads: int = 1,
     ) -> None:
         shape = (len(views), len(labels))
         self.views = views
@@ -78,7 +126,11 @@ class LocalSamples:
         self._energy = np.zeros(len(views))
         self._bounds = Bounds(views, len(labels))
         self._blocks = sample_blocks(views)
-        self._table = DistanceTable(views, self._blocks[0].stop, n_clusters)
+        self._n_threads = n_threads
+        self._tables = [
+            DistanceTable(views, self._blocks[0].stop, n_clusters)
+            for _ in range(n_threads)
+        ]
 
     @property
     def n_selected(self) -> IntArray:
@@ -146,21 +198,54 @@ class LocalSamples:
             exponents=exponents,
             slack=slack,
         )
-        assign = self._assign_in_turn if assignment == "sequential" else self._assign
-        after = view_losses.copy()
-        n_moved = sum(assign(rows, step, after) for rows in self._blocks)
-        return SweepOutcome(n_moved=n_moved, view_losses=np.maximum(after, 0.0))
+        if assignment == "sequential":
+            return self._sweep_in_turn(step)
+        return self._sweep_at_once(step)
 
-    def _assign_in_turn(self, rows: slice, step: _Step, out_losses: FloatArray) -> int:
-        """The sequential sweep over one block; returns the number of labels moved."""
-        bounds, table, size = self._bounds, self._table, rows.stop - rows.start
+    def _sweep_in_turn(self, step: _Step) -> SweepOutcome:
+        moves = _Moves.into(self.sums, self.counts, step.view_losses.copy())
+        for rows in self._blocks:
+            self._assign_in_turn(rows, step, self._tables[0], moves)
+        return moves.outcome()
+
+    def _sweep_at_once(self, step: _Step) -> SweepOutcome:
+        """Spans of blocks in parallel, their sums added in order.
+
+        The spans, and so the rounding of the sums, do not depend on the threads.
+        """
+        free: SimpleQueue[DistanceTable] = SimpleQueue()
+        for table in self._tables:
+            free.put(table)
+
+        def run(blocks: list[slice]) -> _Moves:
+            moves, table = _Moves.empty(self.sums, self.counts), free.get()
+            for rows in blocks:
+                self._assign_at_once(rows, step, table, moves)
+            free.put(table)
+            return moves
+
+        spans = [
+            self._blocks[start : start + SPAN_BLOCKS]
+            for start in range(0, len(self._blocks), SPAN_BLOCKS)
+        ]
+        total = _Moves.into(self.sums, self.counts, step.view_losses.copy())
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            for moves in pool.map(run, spans) if len(spans) > 1 else map(run, spans):
+                total.add(moves)
+        return total.outcome()
+
+    def _assign_in_turn(
+        self, rows: slice, step: _Step, table: DistanceTable, moves: _Moves
+    ) -> None:
+        """The sequential sweep over one block."""
+        bounds, size = self._bounds, rows.stop - rows.start
         loaded = self._doubtful(rows, step.slack)
         if not loaded.size:
-            return 0
+            return
         slots = np.full(size, -1)
         slots[loaded] = np.arange(len(loaded))
-        self._load(rows, loaded, step)
-        before, at, n_moved = self.labels[rows].copy(), 0, 0
+        _load(table, rows, loaded, step)
+        before, at = self.labels[rows].copy(), 0
         while True:
             at = _assign.sweep_sequential(
                 table.distances,
@@ -172,7 +257,7 @@ class LocalSamples:
                 bounds.anchor,
                 bounds.widest,
                 at,
-                out_losses,
+                moves.view_losses,
                 self.labels[rows],
                 bounds.upper[rows],
                 bounds.lower[rows],
@@ -181,24 +266,26 @@ class LocalSamples:
                 last = min(slots[at] + REFINE_AHEAD, len(loaded))
                 table.refine(np.arange(slots[at], last))
                 continue
-            n_moved += self._move(rows, loaded, before)
+            self._move(rows, loaded, before, table, moves)
             if at == size:
-                return n_moved
+                return
             # The slopes drifted past what the bounds allow: look at all that is left.
             loaded = np.arange(at, size)
             slots[at:] = loaded - at
-            self._load(rows, loaded, step)
+            _load(table, rows, loaded, step)
             before = self.labels[rows].copy()
 
-    def _assign(self, rows: slice, step: _Step, out_losses: FloatArray) -> int:
-        """The majorizing step on one block; returns the number of labels moved."""
-        bounds, table = self._bounds, self._table
+    def _assign_at_once(
+        self, rows: slice, step: _Step, table: DistanceTable, moves: _Moves
+    ) -> None:
+        """The majorizing step on one block."""
+        bounds = self._bounds
         # The tangent is the whole criterion here: it neither drifts nor bends.
         slack = TANGENT_SLACK if np.isfinite(step.slack) else np.inf
         loaded = self._doubtful(rows, slack)
         if not loaded.size:
-            return 0
-        self._load(rows, loaded, step)
+            return
+        _load(table, rows, loaded, step)
         before = self.labels[rows].copy()
         pending = np.ones(len(loaded), dtype=bool)
         while _assign.sweep_majorize(
@@ -211,13 +298,13 @@ class LocalSamples:
             step.exponents,
             bounds.anchor,
             pending,
-            out_losses,
+            moves.view_losses,
             self.labels[rows],
             bounds.upper[rows],
             bounds.lower[rows],
         ):
             table.refine(np.flatnonzero(pending))
-        return self._move(rows, loaded, before)
+        self._move(rows, loaded, before, table, moves)
 
     def _doubtful(self, rows: slice, slack: float) -> IntArray:
         """Rows of the block whose label the bounds do not settle."""
@@ -225,11 +312,14 @@ class LocalSamples:
         upper, lower = self._bounds.upper[rows], self._bounds.lower[rows]
         return found[: _assign.doubtful_rows(upper, lower, slack, found)]
 
-    def _load(self, rows: slice, wanted: IntArray, step: _Step) -> None:
-        whole = len(wanted) == rows.stop - rows.start
-        self._table.load(rows if whole else rows.start + wanted, step.centers)
-
-    def _move(self, rows: slice, loaded: IntArray, before: IntArray) -> int:
+    def _move(
+        self,
+        rows: slice,
+        loaded: IntArray,
+        before: IntArray,
+        table: DistanceTable,
+        moves: _Moves,
+    ) -> None:
         """Carry the sums of moved samples from their old clusters to the new.
 
         loaded : the block's rows that have a slot in the table, in slot order.
@@ -237,23 +327,21 @@ class LocalSamples:
         after = self.labels[rows]
         slots = np.flatnonzero(after[loaded] != before[loaded])
         if not slots.size:
-            return 0
+            return
+        moves.n_moved += len(slots)
         for v, view in enumerate(self.views):
             taking_part = slots[self.selected[v, rows][loaded[slots]]]
             for labels, sign in ((before, -1), (after, 1)):
                 clusters = labels[loaded[taking_part]]
-                view.add(
-                    self._table.blocks[v], taking_part, clusters, sign, self.sums[v]
-                )
-                np.add.at(self.counts[v], clusters, sign)
-        return len(slots)
+                view.add(table.blocks[v], taking_part, clusters, sign, moves.sums[v])
+                np.add.at(moves.counts[v], clusters, sign)
 
     def _add(self, v: int, rows: IntArray, sign: int) -> None:
         """Add samples to the running sums of view v (or take them away)."""
         size = self._blocks[0].stop
         for start in range(0, len(rows), size):
             chunk = rows[start : start + size]
-            block = self._table.read(v, chunk)
+            block = self._tables[0].read(v, chunk)
             clusters = self.labels[chunk]
             positions = np.arange(len(chunk))
             self.views[v].add(block, positions, clusters, sign, self.sums[v])
@@ -263,8 +351,13 @@ class LocalSamples:
         view = self.views[v]
         prepared = view.prepare(centers)
         for rows in self._blocks:
-            block = self._table.read(v, rows)
+            block = self._tables[0].read(v, rows)
             labels, out = self.labels[rows], self.losses[v, rows]
             view.losses(block, rows, prepared, labels, out)
         if view.present is not None:
             self.losses[v, ~view.present] = 0.0
+
+
+def _load(table: DistanceTable, rows: slice, wanted: IntArray, step: _Step) -> None:
+    whole = len(wanted) == rows.stop - rows.start
+    table.load(rows if whole else rows.start + wanted, step.centers)

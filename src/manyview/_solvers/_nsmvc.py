@@ -28,15 +28,17 @@ def solve_nsmvc(
     n_paces: int,
     max_iter: int,
     assignment: str,
+    n_threads: int = 1,
     on_iteration: OnIteration | None = None,
 ) -> NSMVCResult:
     """Algorithm 1 from a given start.
 
     views : scaled row access, one per view. `on_iteration` gets every `PaceRecord`.
+    `n_threads` speeds up the majorizing step and changes no result.
     """
     centers = start.centers
     n_clusters = len(centers[0])
-    samples = LocalSamples(views, start.labels, n_clusters)
+    samples = LocalSamples(views, start.labels, n_clusters, n_threads)
     history: list[PaceRecord] = []
     converged = True
     for pace in range(1, n_paces + 1):

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from manyview._results import IterationRecord, OnIteration, SolverResult
 from manyview._scaling import ViewScale, learn_scales
-from manyview._sklearn_compat import _fit_context
+from manyview._sklearn_compat import _fit_context, _openmp_effective_n_threads
 from manyview._views import (
     ViewLayout,
     ViewSet,
@@ -176,6 +176,10 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
             yield from parallel(
                 delayed(run)(restart, seed) for restart, seed in enumerate(seeds)
             )
+
+    def _threads_per_restart(self) -> int:
+        crowded = effective_n_jobs(self.n_jobs) > 1
+        return 1 if crowded else int(_openmp_effective_n_threads())
 
     def _warn_unless_converged(self, result: SolverResult) -> None:
         if not result.converged:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from threadpoolctl import threadpool_limits
 
 from manyview._results import NSMVCResult, OnIteration
 from manyview._scaling import SCALES
@@ -280,15 +282,19 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     ) -> NSMVCResult:
         from manyview._solvers._nsmvc import solve_nsmvc
 
-        return solve_nsmvc(
-            prepared.rows,
-            self._start(prepared, random_state),
-            pace_start=self.pace_start,
-            n_paces=self.n_paces,
-            max_iter=self.max_iter,
-            assignment=self.assignment,
-            on_iteration=on_iteration,
-        )
+        n_threads = self._threads_per_restart() if self.assignment == "majorize" else 1
+        # Row blocks in parallel leave no work for BLAS threads but contention.
+        with threadpool_limits(1, "blas") if n_threads > 1 else nullcontext():
+            return solve_nsmvc(
+                prepared.rows,
+                self._start(prepared, random_state),
+                pace_start=self.pace_start,
+                n_paces=self.n_paces,
+                max_iter=self.max_iter,
+                assignment=self.assignment,
+                n_threads=n_threads,
+                on_iteration=on_iteration,
+            )
 
     def _start(self, prepared: _Prepared, random_state: np.random.RandomState) -> Start:
         from manyview._solvers import _start
