@@ -2,10 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow bench clean
+.PHONY: demo test test-slow test-browser bench clean
 
 demo: .venv/.installed
-	$(BIN)/python examples/demo.py
+	$(BIN)/manyview cluster handwritten -k 10 --out demo --force
 
 test: .venv/.installed-test
 	$(BIN)/ruff check .
@@ -16,12 +16,19 @@ test: .venv/.installed-test
 test-slow: .venv/.installed-test
 	$(BIN)/python -m pytest -m slow
 
+test-browser: .venv/.installed-test
+	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
+	$(BIN)/python -m pytest -m browser
+
+bench: .venv/.installed-test
+	$(BIN)/python -m benchmarks
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 .venv/.installed: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[plot]"
+	$(BIN)/python -m pip install --quiet --editable ".[plot,report]"
 	touch $@
 
 .venv/.installed-test: .venv/bin/python pyproject.toml

@@ -1,0 +1,261 @@
+"""The cases. Each returns table rows; `python -m benchmarks` runs them all.
+
+A case runs in a process of its own with a fixed number of threads, so that libraries
+that read it at import time obey it too.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.data import make_blobs
+from benchmarks.ratio import Row, compare, peak_bytes
+from manyview import NSMVC
+
+warnings.simplefilter("ignore", ConvergenceWarning)
+
+
+def warm_up():
+    """Compile outside the clock."""
+    views, labels = make_blobs(2000, 10)
+    for dtype in (np.float64, np.float32):
+        for assignment in ("sequential", "majorize"):
+            typed = [view.astype(dtype) for view in views]
+            NSMVC(10, init=labels, assignment=assignment, max_iter=3).fit(typed)
+
+
+def lloyd(views, labels, n_clusters, max_iter, algorithm="lloyd"):
+    """scikit-learn's k-means on the concatenation, from the same labels."""
+    table = sparse.hstack(views, "csr") if sparse.issparse(views[0]) else None
+    table = np.hstack(views) if table is None else table
+    centers = np.stack(
+        [np.asarray(table[labels == j].mean(axis=0)).ravel() for j in range(n_clusters)]
+    ).astype(table.dtype)
+    return (
+        lambda: KMeans(
+            n_clusters,
+            init=centers,
+            n_init=1,
+            tol=0,
+            max_iter=max_iter,
+            algorithm=algorithm,
+        )
+        .fit(table)
+        .n_iter_
+    )
+
+
+def iteration(threads, assignment, n_clusters):
+    """An iteration averaged over a whole fit, against one of Lloyd's."""
+    views, labels = make_blobs(100_000, n_clusters)
+    estimator = NSMVC(n_clusters, init=labels, assignment=assignment)
+    n_iter = estimator.fit(views).n_iter_
+    rows = []
+    for algorithm in ("lloyd", "elkan"):
+        rows.append(
+            compare(
+                f"{assignment}, k={n_clusters}, per iteration, against {algorithm}",
+                lambda: estimator.fit(views).n_iter_,
+                lloyd(views, labels, n_clusters, n_iter, algorithm),
+                threads=threads,
+                goal=1.0 if algorithm == "lloyd" else np.nan,
+                repeats=3 if n_clusters == 10 else 1,
+            )
+        )
+    return rows
+
+
+def seconds(run):
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
+
+
+def growth_in_samples(threads):
+    """Ten times the samples at a fixed number of iterations."""
+    times = []
+    for n_samples in (100_000, 1_000_000):
+        views, labels = make_blobs(n_samples, 10, dtype=np.float32)
+        estimator = NSMVC(10, init=labels, n_paces=2, max_iter=5)
+        times.append(min(seconds(lambda e=estimator, v=views: e.fit(v)) for _ in "ab"))
+    return [growth("n from 100,000 to 1,000,000", threads, times)]
+
+
+def growth_in_clusters(threads):
+    """Ten times the clusters at a fixed number of iterations."""
+    times = []
+    for n_clusters in (10, 100):
+        views, labels = make_blobs(100_000, n_clusters)
+        estimator = NSMVC(n_clusters, init=labels, n_paces=2, max_iter=5)
+        times.append(min(seconds(lambda e=estimator, v=views: e.fit(v)) for _ in "ab"))
+    return [growth("k from 10 to 100", threads, times)]
+
+
+def growth(name, threads, times):
+    return Row(
+        name=f"growth: {name}",
+        threads=threads,
+        ours=times[1],
+        peer=times[0],
+        unit="s",
+        ratio=times[1] / times[0],
+        goal=11.0,
+    )
+
+
+def sparse_view(threads):
+    """A sparse view in time proportional to its non-zeros."""
+    rng = np.random.default_rng(0)
+    n_samples, n_features = 20_000, 20_000
+    view = sparse.random_array(
+        (n_samples, n_features), density=0.01, rng=rng, format="csr"
+    )
+    labels = rng.integers(10, size=n_samples)
+    estimator = NSMVC(10, init=labels, scale="l2", max_iter=20)
+    n_iter = estimator.fit([view]).n_iter_
+    return [
+        compare(
+            "sparse, 1 % of 20,000 features, per iteration, against lloyd",
+            lambda: estimator.fit([view]).n_iter_,
+            lloyd([view], labels, 10, n_iter),
+            threads=threads,
+            goal=1.5,
+        )
+    ]
+
+
+def memory_of_arrays(threads):
+    """Peak memory above the input, a million float32 rows, three restarts."""
+    views, _ = make_blobs(1_000_000, 10, dtype=np.float32)
+    size = sum(view.nbytes for view in views)
+    before = peak_bytes()
+    NSMVC(10, n_init=3, n_paces=2, max_iter=3, random_state=0).fit(views)
+    return [memory("above a float32 input of 1,000,000 rows", threads, before, size)]
+
+
+def memory(name, threads, before, size):
+    used = peak_bytes() - before
+    return Row(
+        name=f"memory {name}",
+        threads=threads,
+        ours=used / 2**20,
+        peer=size / 2**20,
+        unit="MiB",
+        ratio=used / size,
+        goal=0.25,
+    )
+
+
+def memory_of_memmap(threads):
+    """Peak memory of the whole process on eight gigabytes of memory maps."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
+        code = (
+            "import sys; from pathlib import Path; from benchmarks.data import "
+            "write_memmaps; write_memmaps(Path(sys.argv[1]), 6_000_000, 10)"
+        )
+        # Written by another process, whose memory is not ours.
+        subprocess.run([sys.executable, "-c", code, folder], check=True)
+        paths = sorted(Path(folder).glob("*.npy"))
+        views = [np.load(path, mmap_mode="r") for path in paths]
+        NSMVC(
+            10, n_init=1, n_paces=2, max_iter=3, assignment="majorize", random_state=0
+        ).fit(views)
+        size = sum(view.nbytes for view in views)
+    return [
+        Row(
+            name="memory of the whole process, memory-mapped input",
+            threads=threads,
+            ours=peak_bytes() / 2**20,
+            peer=size / 2**20,
+            unit="MiB",
+            ratio=peak_bytes() / 2**30,
+            goal=1.0,
+        )
+    ]
+
+
+def handwritten(threads):
+    """A whole fit with ten restarts on a real data set."""
+    from manyview._rows import open_views
+    from manyview._scaling import learn_scales
+    from manyview._views import check_views
+    from manyview.datasets import load_handwritten
+
+    views = list(load_handwritten().views)
+    checked = check_views(views)
+    rows = open_views(checked, learn_scales(checked, "minmax"))
+    table = np.hstack([view.dense_rows(np.arange(2000)) for view in rows])
+    ours = NSMVC(10, n_init=10, n_jobs=threads, random_state=0)
+    peer = KMeans(10, n_init=10, random_state=0)
+    return [
+        compare(
+            "Handwritten, ten restarts, whole fit, against lloyd",
+            lambda: len([ours.fit(views)]),
+            lambda: len([peer.fit(table)]),
+            threads=threads,
+            goal=1.5,
+            repeats=5,
+        )
+    ]
+
+
+def first_call(threads):
+    """Compilation once, then from the cache."""
+    code = (
+        "import time; t = time.perf_counter(); from manyview import NSMVC; "
+        "from manyview.datasets import load_handwritten; v = load_handwritten().views; "
+        "stamp = []; "
+        "NSMVC(10, n_init=1, random_state=0).fit(list(v), on_iteration=lambda *_: "
+        "stamp.append(time.perf_counter())); print(stamp[0] - t)"
+    )
+    rows = []
+    with tempfile.TemporaryDirectory() as cache:
+        env = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        for name, goal in (
+            ("first call, compiling", 15.0),
+            ("first call, cached", 2.0),
+        ):
+            done = subprocess.run(
+                [sys.executable, "-c", code],
+                env=env,
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            value = float(done.stdout)
+            rows.append(
+                Row(
+                    name=f"{name}: import to first iteration",
+                    threads=threads,
+                    ours=value,
+                    peer=1.0,
+                    unit="s",
+                    ratio=value,
+                    goal=goal,
+                )
+            )
+    return rows
+
+
+CASES = {
+    "iteration-k10": (1, lambda t: iteration(t, "sequential", 10)),
+    "iteration-k50": (1, lambda t: iteration(t, "sequential", 50)),
+    "majorize-k10": (2, lambda t: iteration(t, "majorize", 10)),
+    "majorize-k50": (2, lambda t: iteration(t, "majorize", 50)),
+    "growth-n": (1, growth_in_samples),
+    "growth-k": (1, growth_in_clusters),
+    "sparse": (1, sparse_view),
+    "memory": (2, memory_of_arrays),
+    "memmap": (2, memory_of_memmap),
+    "handwritten": (2, handwritten),
+    "first-call": (2, first_call),
+}

@@ -1,0 +1,45 @@
+"""Data of the benchmarks: overlapping clusters, so that no method stops at once."""
+
+from pathlib import Path
+
+import numpy as np
+
+WIDTHS = (50, 100, 200)
+
+
+def make_blobs(n_samples, n_clusters, widths=WIDTHS, dtype=np.float64, spread=0.35):
+    """Views of Gaussian clusters and a random labelling to start from."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(n_clusters, size=n_samples)
+    views = []
+    for width in widths:
+        centers = (spread * rng.normal(size=(n_clusters, width))).astype(dtype)
+        view = rng.standard_normal((n_samples, width), dtype=dtype)
+        for start in range(0, n_samples, 50_000):
+            rows = slice(start, start + 50_000)
+            view[rows] += centers[truth[rows]]
+        views.append(view)
+    labels = rng.integers(n_clusters, size=n_samples)
+    labels[:n_clusters] = np.arange(n_clusters)
+    return views, labels
+
+
+def write_memmaps(folder: Path, n_samples, n_clusters, widths=WIDTHS):
+    """The same as float32 files, written block by block; returns memory maps."""
+    rng = np.random.default_rng(0)
+    paths = []
+    for v, width in enumerate(widths):
+        path = folder / f"view{v}.npy"
+        centers = rng.normal(size=(n_clusters, width)).astype(np.float32)
+        out = np.lib.format.open_memmap(
+            path, mode="w+", dtype=np.float32, shape=(n_samples, width)
+        )
+        for start in range(0, n_samples, 50_000):
+            rows = out[start : start + 50_000]
+            truth = np.random.default_rng(start).integers(n_clusters, size=len(rows))
+            noise = np.random.default_rng([start, v])
+            rows[:] = centers[truth] + noise.standard_normal(rows.shape, np.float32)
+        out.flush()
+        del out
+        paths.append(path)
+    return [np.load(path, mmap_mode="r") for path in paths]

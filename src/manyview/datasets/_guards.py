@@ -1,0 +1,162 @@
+"""Keep hostile and damaged files from doing harm.
+
+A few bytes can promise gigabytes: an array header with a huge shape, a zip member of
+zeros, an HDF5 data set that was never written. Every reader asks here before it
+allocates.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manyview.datasets._model import View
+from manyview.exceptions import DatasetError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+# Data up to this size is read however well it was compressed.
+HARMLESS_BYTES = 64 * 2**20
+# Beyond it: one-hot and word matrices stored as float64 stay below this ratio.
+MOST_EXPANSION = 200
+# Sparse files say nothing about empty rows: a small file may claim this many.
+HARMLESS_ROWS = 2**20
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn whatever a parser throws on a damaged file into one clear error."""
+    try:
+        yield
+    except DatasetError:
+        raise
+    except Exception as error:
+        # Parsers meet damaged bytes with anything from struct.error to AttributeError.
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        msg = f"{path} cannot be read as {kind}; it is damaged or cut short ({reason})."
+        raise DatasetError(msg) from error
+
+
+def import_extra(module: str, extra: str, path: Path) -> Any:
+    """Import an optional package, or say how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        msg = (
+            f"Reading {path} needs {module.partition('.')[0]}: "
+            f'pip install "manyview[{extra}]".'
+        )
+        raise DatasetError(msg) from error
+
+
+def check_expansion(origin: object, n_bytes: int, stored: int) -> None:
+    """Refuse data that unpacks to far more than the file it sits in."""
+    if n_bytes > max(HARMLESS_BYTES, MOST_EXPANSION * stored):
+        msg = (
+            f"{origin} unpacks {stored} bytes to {n_bytes}, more than "
+            f"{MOST_EXPANSION} times its size, so it was not opened. If you trust it, "
+            "save it uncompressed or as a sparse matrix."
+        )
+        raise DatasetError(msg)
+
+
+def check_sparse_rows(origin: object, n_rows: int, stored: int) -> None:
+    """Refuse a sparse matrix with far more rows than the file could describe."""
+    if n_rows > max(HARMLESS_ROWS, stored):
+        msg = (
+            f"{origin} claims {n_rows} rows in {stored} bytes, so it was not opened. "
+            "Leave out the samples without entries."
+        )
+        raise DatasetError(msg)
+
+
+def clean_values(values: Any, origin: str, columns: tuple[str, ...] = ()) -> View:
+    """Check a view held in memory and give it a floating-point type.
+
+    A row of NaN means that the sample lacks this view; NaN in a part of a row, and
+    infinity anywhere, is an error that names the cell.
+    """
+    if values.ndim != 2:
+        msg = (
+            f"{origin} has shape {values.shape}; expected (n_samples, n_features), "
+            "also for a single feature."
+        )
+        raise DatasetError(msg)
+    if 0 in values.shape:
+        msg = f"{origin} has shape {values.shape}: there is nothing to cluster."
+        raise DatasetError(msg)
+    if values.dtype.kind not in "biuf":
+        msg = f"{origin} holds {values.dtype} values; expected real numbers."
+        raise DatasetError(msg)
+    if isinstance(values, np.ndarray):
+        if values.dtype not in (np.float32, np.float64):
+            values = values.astype(np.float64)
+        dense = np.ascontiguousarray(values)
+        _check_dense(dense, origin, columns)
+        return dense
+    sparse = _to_csr(values, origin)
+    _check_sparse(sparse, origin, columns)
+    return sparse
+
+
+def _to_csr(values: Any, origin: str) -> csr_array:
+    from scipy.sparse import csr_array
+
+    try:
+        if hasattr(values, "check_format"):
+            # The conversion trusts indices: a wrong one would write foreign memory.
+            values.check_format(full_check=True)
+        sparse = csr_array(values)
+    except ValueError as error:
+        msg = f"{origin} is not a sound sparse matrix: {error}."
+        raise DatasetError(msg) from error
+    if sparse.dtype not in (np.float32, np.float64):
+        sparse = sparse.astype(np.float64)
+    sparse.sum_duplicates()
+    return sparse
+
+
+def _check_dense(values: Any, origin: str, columns: tuple[str, ...]) -> None:
+    # One pass without a mask of the matrix: a sum is finite unless a value is not.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspect = np.flatnonzero(~np.isfinite(values.sum(axis=1)))
+    for row in suspect:
+        cells = values[row]
+        bad = ~np.isfinite(cells)
+        if bad.any() and not np.isnan(cells).all():
+            _refuse_cell(
+                origin, int(row), int(bad.argmax()), float(cells[bad][0]), columns
+            )
+
+
+def _check_sparse(values: Any, origin: str, columns: tuple[str, ...]) -> None:
+    bad = np.flatnonzero(~np.isfinite(values.data))
+    rows = np.searchsorted(values.indptr, bad, side="right") - 1
+    for row in np.unique(rows):
+        entries = slice(values.indptr[row], values.indptr[row + 1])
+        stored = values.data[entries]
+        if not np.isnan(stored).all():
+            at = int((~np.isfinite(stored)).argmax())
+            column = int(values.indices[entries][at])
+            _refuse_cell(origin, row, column, float(stored[at]), columns)
+
+
+def _refuse_cell(
+    origin: str, row: int, column: int, value: float, columns: tuple[str, ...]
+) -> None:
+    name = repr(columns[column]) if columns else str(column + 1)
+    if np.isnan(value):
+        trouble = (
+            "is missing while others in its row are not. Fill it in, or leave the "
+            "whole row empty (NaN) to say that the sample lacks this view."
+        )
+    else:
+        trouble = f"is {value}. Expected a finite number."
+    msg = f"{origin}: row {row + 1}, column {name} {trouble}"
+    raise DatasetError(msg)

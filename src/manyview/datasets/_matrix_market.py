@@ -1,0 +1,108 @@
+"""Parse Matrix Market files with samples in rows.
+
+``scipy.io.mmread`` is made for files one trusts: a damaged one can crash the process.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from manyview._typing import FloatArray
+from manyview.datasets._guards import check_expansion, check_sparse_rows
+from manyview.exceptions import DatasetError
+
+FIELDS = ("real", "integer", "pattern")
+SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+
+
+def load_mtx(path: Path) -> Any:
+    """A dense array, or a sparse one in coordinate form."""
+    with path.open(encoding="utf-8") as stream:
+        layout, field, symmetry = _read_banner(path, stream)
+        sizes = _read_sizes(path, stream, 3 if layout == "coordinate" else 2)
+        if layout == "array":
+            return _read_dense(path, stream, sizes)
+        return _read_sparse(path, stream, sizes, field, symmetry)
+
+
+def _read_banner(path: Path, stream: TextIO) -> tuple[str, str, str]:
+    line = stream.readline()
+    match line.lower().split():
+        case ["%%matrixmarket", "matrix", "coordinate", field, symmetry] if (
+            field in FIELDS and symmetry in SYMMETRIES
+        ):
+            return "coordinate", field, symmetry
+        case ["%%matrixmarket", "matrix", "array", ("real" | "integer"), "general"]:
+            return "array", "real", "general"
+    msg = (
+        f"{path} starts with {line[:60]!r}; expected '%%MatrixMarket matrix', then "
+        f"'coordinate' with one of {', '.join(FIELDS)} and one of "
+        f"{', '.join(SYMMETRIES)}, or 'array real general'."
+    )
+    raise DatasetError(msg)
+
+
+def _read_sizes(path: Path, stream: TextIO, n_sizes: int) -> list[int]:
+    line = "%"
+    while line and (line.startswith("%") or not line.strip()):
+        line = stream.readline()
+    sizes = line.split()
+    if len(sizes) != n_sizes or not all(size.isdecimal() for size in sizes):
+        msg = f"{path} gives its size as {line[:60]!r}; expected {n_sizes} numbers."
+        raise DatasetError(msg)
+    return [int(size) for size in sizes]
+
+
+def _read_body(path: Path, stream: TextIO, n_rows: int, n_columns: int) -> FloatArray:
+    if n_rows == 0:
+        return np.empty((0, n_columns))
+    body = np.loadtxt(stream, dtype=np.float64, comments="%", ndmin=2)
+    if body.shape != (n_rows, n_columns):
+        msg = (
+            f"{path} promises {n_rows} entries of {n_columns} numbers, "
+            f"has {body.shape[0]} of {body.shape[1]}."
+        )
+        raise DatasetError(msg)
+    return body
+
+
+def _read_dense(path: Path, stream: TextIO, sizes: list[int]) -> Any:
+    n_rows, n_columns = sizes
+    check_expansion(path, 8 * n_rows * n_columns, path.stat().st_size)
+    values = _read_body(path, stream, n_rows * n_columns, 1)
+    return values.reshape((n_rows, n_columns), order="F")
+
+
+def _read_sparse(
+    path: Path, stream: TextIO, sizes: list[int], field: str, symmetry: str
+) -> Any:
+    from scipy.sparse import coo_array
+
+    n_rows, n_columns, n_entries = sizes
+    stored = path.stat().st_size
+    check_sparse_rows(path, n_rows, stored)
+    body = _read_body(path, stream, n_entries, 2 if field == "pattern" else 3)
+    rows, columns = (body[:, :2] - 1).T
+    outside = (rows < 0) | (rows >= n_rows) | (columns < 0) | (columns >= n_columns)
+    if outside.any():
+        entry = int(outside.argmax())
+        msg = (
+            f"{path}: entry {entry + 1} lies at row {rows[entry] + 1:.0f}, column "
+            f"{columns[entry] + 1:.0f} of a {n_rows} x {n_columns} matrix."
+        )
+        raise DatasetError(msg)
+    rows, columns = rows.astype(np.int64), columns.astype(np.int64)
+    values = np.ones(n_entries) if field == "pattern" else body[:, 2]
+    if symmetry != "general":
+        # Only one triangle is written down.
+        below = rows != columns
+        sign = -1.0 if symmetry == "skew-symmetric" else 1.0
+        values = np.concatenate([values, sign * values[below]])
+        rows, columns = (
+            np.concatenate([rows, columns[below]]),
+            np.concatenate([columns, rows[below]]),
+        )
+    return coo_array((values, (rows, columns)), shape=(n_rows, n_columns))

@@ -1,0 +1,213 @@
+"""Read users' files: choose the readers, align the samples, code the labels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias, get_args
+
+from manyview._typing import IntArray
+from manyview.datasets._align import (
+    Alignment,
+    align_labels,
+    align_views,
+    encode_labels,
+)
+from manyview.datasets._model import MultiViewData
+from manyview.datasets._read_arrays import (
+    read_label_array,
+    read_mtx,
+    read_npy,
+    read_npz,
+)
+from manyview.datasets._read_mat import read_label_mat, read_mat
+from manyview.datasets._read_omics import read_omics
+from manyview.datasets._read_tables import read_label_table, read_table
+from manyview.datasets._source import ReadOptions, Source, SourceLabels
+from manyview.exceptions import DatasetError
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+READERS: dict[str, Callable[[Path, ReadOptions], Source]] = {
+    ".csv": read_table,
+    ".tsv": read_table,
+    ".txt": read_table,
+    ".parquet": read_table,
+    ".npy": read_npy,
+    ".npz": read_npz,
+    ".mtx": read_mtx,
+    ".mat": read_mat,
+    ".h5ad": read_omics,
+    ".h5mu": read_omics,
+}
+LABEL_READERS: dict[str, Callable[[Path, ReadOptions], SourceLabels]] = {
+    ".csv": read_label_table,
+    ".tsv": read_label_table,
+    ".txt": read_label_table,
+    ".parquet": read_label_table,
+    ".npy": read_label_array,
+    ".npz": read_label_array,
+    ".mat": read_label_mat,
+}
+
+
+def read_views(
+    sources: PathLike | Sequence[PathLike] | Mapping[str, PathLike],
+    *,
+    labels: str | None = None,
+    labels_file: PathLike | None = None,
+    ids: str | None = None,
+    align: Alignment = "strict",
+    variables: Sequence[str] | None = None,
+    header: bool | None = None,
+) -> MultiViewData:
+    """Read views from files.
+
+    Parameters
+    ----------
+    sources : path, sequence of paths, or mapping of view name to path
+        One path: a file with several views (``.mat`` with a cell array or several
+        matrices, ``.npz``, ``.h5mu``, a table whose columns are called
+        ``view.feature``), or with a single one. A sequence or mapping: one file per
+        view, of any of ``.csv``, ``.tsv``, ``.txt`` (tab-separated), ``.parquet``,
+        ``.npy``, ``.npz`` (one matrix, dense or from ``scipy.sparse.save_npz``),
+        ``.mtx``, ``.mat``, ``.h5ad``. Samples are rows.
+    labels : str, default=None
+        Name of the column or variable with the true classes. It never becomes part of
+        a view.
+    labels_file : path, default=None
+        File with the true classes, when the views do not hold them. `labels` names the
+        column, unless there is only one besides the sample ids.
+    ids : str, default=None
+        Name of the column or variable that names the samples. None means a pandas
+        index, the names in annotated files, and a first column without a name or called
+        id, ids, index, sample, sample_id or sample_ids.
+    align : {"strict", "intersection", "missing"}, default="strict"
+        What to do when views name different samples or in another order: refuse; keep
+        the common ones in the order of the first view; or keep all, with a row of NaN
+        where a view lacks the sample.
+    variables : sequence of str, default=None
+        The variables of a ``.mat`` or ``.npz`` file, or the modalities of ``.h5mu``,
+        that are views. None means all that can be.
+    header : bool, default=None
+        Whether text tables start with a row of names. None means to look: a row with
+        anything but numbers is one, and so is 0, 1, 2, ... Without a header columns are
+        called "1", "2", ...
+
+    Returns
+    -------
+    data : MultiViewData
+        Views, sample ids and classes; numbers are float32 or float64. Views of
+        ``.npy`` files above 64 MB are read-only memory maps of the type in the file,
+        unchecked beyond their header.
+
+    Raises
+    ------
+    DatasetError
+        When a file is missing, damaged or unfit; the message names file, row and
+        column. Nothing is ever unpickled.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> from manyview.datasets import read_views
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.save(folder / "colour.npy", np.eye(3))
+    >>> _ = (folder / "words.csv").write_text("id,a,b\\nx,1,0\\ny,0,1\\nz,1,1\\n")
+    >>> read_views([folder / "colour.npy", folder / "words.csv"])
+    MultiViewData('views', 3 samples, views: colour 3, words 2)
+    """
+    _check_choice(align)
+    options = ReadOptions(
+        labels=labels if labels_file is None else None,
+        ids=ids,
+        header=header,
+        variables=None if variables is None else tuple(variables),
+        several_views=isinstance(sources, str | os.PathLike),
+    )
+    name, names, found = _read_sources(sources, options)
+    views = [view for source in found for view in source.views]
+    values, sample_ids = align_views(views, align)
+    true_classes = [s.labels for s in found if s.labels is not None]
+    if labels_file is not None:
+        label_options = ReadOptions(labels=labels, ids=ids, header=header)
+        true_classes = [_read_labels(Path(labels_file), label_options)]
+    elif labels is not None and not true_classes:
+        msg = f"None of the files has a column or variable called {labels!r}."
+        raise DatasetError(msg)
+    target: IntArray | None = None
+    target_names: tuple[str, ...] = ()
+    if true_classes:
+        n_samples = values[0].shape[0]
+        aligned = align_labels(true_classes, sample_ids, n_samples, align)
+        target, target_names = encode_labels(aligned)
+    return MultiViewData(
+        name=name,
+        views=values,
+        view_names=names or tuple(view.name for view in views),
+        target=target,
+        target_names=target_names,
+        source=", ".join(dict.fromkeys(view.origin for view in views)),
+        sample_ids=sample_ids,
+    )
+
+
+def _read_sources(
+    sources: PathLike | Sequence[PathLike] | Mapping[str, PathLike],
+    options: ReadOptions,
+) -> tuple[str, tuple[str, ...], list[Source]]:
+    """Name of the data, names the user gave to views, and what the files hold."""
+    if isinstance(sources, str | os.PathLike):
+        path = Path(sources)
+        return path.stem, (), [_read_source(path, options)]
+    if not sources:
+        msg = "sources is empty; pass at least one file."
+        raise DatasetError(msg)
+    names: tuple[str, ...] = ()
+    if isinstance(sources, Mapping):
+        names = tuple(sources)
+        sources = list(sources.values())
+    found = []
+    for item in sources:
+        source = _read_source(Path(item), options)
+        if len(source.views) > 1:
+            msg = (
+                f"{item} holds {len(source.views)} views; a list takes one file per "
+                "view. Pass this path alone, or choose one with variables=."
+            )
+            raise DatasetError(msg)
+        found.append(source)
+    return "views", names, found
+
+
+def _read_source(path: Path, options: ReadOptions) -> Source:
+    return READERS[_checked_suffix(path, tuple(READERS))](path, options)
+
+
+def _read_labels(path: Path, options: ReadOptions) -> SourceLabels:
+    return LABEL_READERS[_checked_suffix(path, tuple(LABEL_READERS))](path, options)
+
+
+def _checked_suffix(path: Path, known: tuple[str, ...]) -> str:
+    """The suffix of an existing, non-empty file that can be read."""
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        msg = f"{path} is a folder; pass the files in it."
+        raise DatasetError(msg)
+    if not path.is_file():
+        msg = f"{path} does not exist."
+        raise DatasetError(msg)
+    if suffix not in known:
+        msg = f"{path} has suffix {suffix!r}; expected one of {', '.join(known)}."
+        raise DatasetError(msg)
+    if not path.stat().st_size:
+        msg = f"{path} is empty (0 bytes)."
+        raise DatasetError(msg)
+    return suffix
+
+
+def _check_choice(align: str) -> None:
+    if align not in get_args(Alignment):
+        msg = f"align={align!r} is not one of {', '.join(get_args(Alignment))}."
+        raise DatasetError(msg)

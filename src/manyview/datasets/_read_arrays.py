@@ -1,0 +1,214 @@
+"""Read plain arrays: npy, npz (dense and sparse) and Matrix Market files."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from manyview.datasets._guards import (
+    check_expansion,
+    check_sparse_rows,
+    clean_values,
+    reading,
+)
+from manyview.datasets._matrix_market import load_mtx
+from manyview.datasets._model import View
+from manyview.datasets._source import (
+    ID_NAMES,
+    ReadOptions,
+    Source,
+    SourceLabels,
+    SourceView,
+    as_text,
+    check_text,
+)
+from manyview.exceptions import DatasetError
+
+# Larger files are mapped into memory, not read.
+MAP_BYTES = 64 * 2**20
+
+
+def read_npy(path: Path, options: ReadOptions) -> Source:  # noqa: ARG001
+    """Read one view; a big file stays on disk as a read-only memory map."""
+    values: View
+    if path.stat().st_size <= MAP_BYTES:
+        values = clean_values(_load_npy(path), str(path))
+    else:
+        values = _load_npy(path, mapped=True)
+        # The estimator will look at the values; here only the header is checked.
+        clean_values(values[:1], str(path))
+    return Source(views=(SourceView(name=path.stem, origin=str(path), values=values),))
+
+
+def read_npz(path: Path, options: ReadOptions) -> Source:
+    """Read every matrix of an npz as a view, or the one sparse matrix it holds."""
+    members = _check_members(path)
+    if {"format", "shape"} <= members:
+        view = SourceView(name=path.stem, origin=str(path), values=_load_sparse(path))
+        return Source(views=(view,))
+    arrays = _load_npz(path)
+    return source_from_variables(path, arrays, options)
+
+
+def read_mtx(path: Path, options: ReadOptions) -> Source:  # noqa: ARG001
+    """Read a Matrix Market file, samples in rows."""
+    with reading(path, "Matrix Market"):
+        values = clean_values(load_mtx(path), str(path))
+    return Source(views=(SourceView(name=path.stem, origin=str(path), values=values),))
+
+
+def read_label_array(path: Path, options: ReadOptions) -> SourceLabels:
+    """Read a file that holds a vector of labels."""
+    if path.suffix.lower() == ".npy":
+        vectors = {path.stem: _load_npy(path)}
+        wanted: str | None = path.stem
+    else:
+        _check_members(path)
+        arrays = _load_npz(path)
+        vectors = {name: a for name, a in arrays.items() if is_vector(a)}
+        wanted = options.labels
+    ids = _take_ids(path, vectors, options)
+    if wanted is None and len(vectors) == 1:
+        wanted = next(iter(vectors))
+    if wanted not in vectors or not is_vector(vectors[wanted]):
+        msg = (
+            f"{path} does not say which vector holds the labels; it has "
+            f"{sorted(vectors)}. Name one with labels=."
+        )
+        raise DatasetError(msg)
+    values = check_text(as_text(vectors[wanted], "Labels"), f"Labels of {path}")
+    return SourceLabels(origin=str(path), values=values, ids=ids)
+
+
+def source_from_variables(
+    path: Path, variables: dict[str, Any], options: ReadOptions
+) -> Source:
+    """Sort named matrices and vectors into views, labels and sample names.
+
+    Vectors are never views: most are ground truth, which must not be clustered.
+    """
+    names = options.variables
+    if names is None:
+        names = tuple(
+            name
+            for name, values in variables.items()
+            if values.ndim == 2 and not is_vector(values) and name != options.labels
+        )
+    for name in names:
+        if name not in variables:
+            msg = f"{path} has no variable {name!r}; it has {sorted(variables)}."
+            raise DatasetError(msg)
+    if not names:
+        shapes = {name: values.shape for name, values in variables.items()}
+        msg = f"{path} holds no matrix that could be a view, only {shapes}."
+        raise DatasetError(msg)
+    ids = _take_ids(path, dict(variables), options)
+    labels = None
+    if options.labels in variables:
+        text = as_text(variables[options.labels], f"Labels of {path}")
+        values = check_text(text, f"Labels of {path}")
+        labels = SourceLabels(origin=str(path), values=values, ids=ids)
+    views = tuple(
+        SourceView(
+            name=name,
+            origin=f"{path}, variable {name!r}",
+            values=clean_values(variables[name], f"{path}, variable {name!r}"),
+            ids=ids,
+        )
+        for name in names
+    )
+    return Source(views=views, labels=labels)
+
+
+def is_vector(values: Any) -> bool:
+    """Whether this is a list of numbers; MATLAB writes those as (n, 1) or (1, n)."""
+    return values.ndim == 1 or (values.ndim == 2 and 1 in values.shape)
+
+
+def _take_ids(path: Path, vectors: dict[str, Any], options: ReadOptions) -> Any:
+    """Remove the sample names from `vectors` and return them as text."""
+    wanted = options.ids
+    if wanted is None:
+        wanted = next((name for name in vectors if name.lower() in ID_NAMES), None)
+    if wanted not in vectors:
+        return None
+    return as_text(vectors.pop(wanted), f"Sample ids of {path}")
+
+
+def _load_npy(path: Path, *, mapped: bool = False) -> npt.NDArray[Any]:
+    with reading(path, "npy"):
+        with path.open("rb") as stream:
+            n_bytes = _promised_bytes(stream, str(path))
+            there = path.stat().st_size - stream.tell()
+        _check_complete(str(path), n_bytes, there)
+        loaded: npt.NDArray[Any] = np.load(
+            path, mmap_mode="r" if mapped else None, allow_pickle=False
+        )
+        return loaded
+
+
+def _check_members(path: Path) -> set[str]:
+    """Names of the arrays of an npz, after a look at every header."""
+    names = set()
+    with reading(path, "npz"), zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        total = sum(member.file_size for member in members)
+        check_expansion(path, total, path.stat().st_size)
+        for member in members:
+            origin = f"{path}, member {member.filename!r}"
+            with archive.open(member) as stream:
+                n_bytes = _promised_bytes(stream, origin)
+                _check_complete(origin, n_bytes, member.file_size - stream.tell())
+            names.add(member.filename.removesuffix(".npy"))
+    return names
+
+
+def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """All arrays of an npz whose members were checked."""
+    with reading(path, "npz"), np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _load_sparse(path: Path) -> View:
+    """The matrix that ``scipy.sparse.save_npz`` took apart."""
+    from scipy.sparse import load_npz
+
+    with reading(path, "sparse npz"):
+        with np.load(path, allow_pickle=False) as arrays:
+            n_rows = int(arrays["shape"][0])
+        check_sparse_rows(path, n_rows, path.stat().st_size)
+        return clean_values(load_npz(path), str(path))
+
+
+def _promised_bytes(stream: IO[bytes], origin: str) -> int:
+    """Size of the data that an npy header announces; leaves `stream` at the data."""
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        header = np.lib.format.read_array_header_1_0(stream)
+    elif version == (2, 0):
+        header = np.lib.format.read_array_header_2_0(stream)
+    else:
+        msg = f"{origin} has npy version {version}; expected (1, 0) or (2, 0)."
+        raise DatasetError(msg)
+    shape, _, dtype = header
+    if dtype.hasobject:
+        msg = (
+            f"{origin} holds pickled Python objects, which can run code when read; "
+            "save plain numbers or text instead."
+        )
+        raise DatasetError(msg)
+    return math.prod(shape) * dtype.itemsize
+
+
+def _check_complete(origin: str, promised: int, there: int) -> None:
+    if promised > there:
+        msg = (
+            f"{origin} is cut short: its header promises {promised} bytes of data, "
+            f"{there} are there."
+        )
+        raise DatasetError(msg)

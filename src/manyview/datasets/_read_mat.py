@@ -1,0 +1,147 @@
+"""Read MATLAB files, old (version 5) and new (7.3, which is HDF5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from manyview.datasets._guards import (
+    check_expansion,
+    check_sparse_rows,
+    import_extra,
+    reading,
+)
+from manyview.datasets._mat5 import load_mat5
+from manyview.datasets._read_arrays import is_vector, source_from_variables
+from manyview.datasets._source import (
+    ReadOptions,
+    Source,
+    SourceLabels,
+    as_text,
+    check_text,
+)
+from manyview.exceptions import DatasetError
+
+Variables = dict[str, Any]
+
+
+def read_mat(path: Path, options: ReadOptions) -> Source:
+    """Read the views of a MATLAB file: the entries of its cell array, or its matrices.
+
+    With one cell array of matrices its entries are the views, else every matrix that
+    is not a vector.
+    """
+    variables = _load(path)
+    names = options.variables
+    cells = [name for name, value in variables.items() if isinstance(value, list)]
+    if names is None and len(cells) > 1:
+        msg = f"{path} has several cell arrays, {cells}; choose with variables=."
+        raise DatasetError(msg)
+    chosen = names if names is not None else tuple(cells) or None
+    flat: Variables = {}
+    views: list[str] = []
+    for name, value in variables.items():
+        if not isinstance(value, list):
+            flat[name] = value
+            if chosen and name in chosen:
+                views.append(name)
+            continue
+        entries = {f"{name}_{i}": entry for i, entry in enumerate(value)}
+        flat |= entries
+        if chosen and name in chosen:
+            views.extend(entries)
+    for name in chosen or ():
+        if name not in variables:
+            msg = f"{path} has no variable {name!r}; it has {sorted(variables)}."
+            raise DatasetError(msg)
+    picked = ReadOptions(
+        labels=options.labels, ids=options.ids, variables=tuple(views) or None
+    )
+    return source_from_variables(path, flat, picked)
+
+
+def read_label_mat(path: Path, options: ReadOptions) -> SourceLabels:
+    """Read a vector of labels from a MATLAB file."""
+    variables = _load(path)
+    vectors = [
+        name
+        for name, value in variables.items()
+        if not isinstance(value, list) and is_vector(value)
+    ]
+    wanted = options.labels
+    if wanted is None and len(vectors) == 1:
+        wanted = vectors[0]
+    if wanted not in vectors:
+        msg = (
+            f"{path} does not say which vector holds the labels; it has "
+            f"{sorted(vectors)}. Name one with labels=."
+        )
+        raise DatasetError(msg)
+    values = as_text(variables[wanted], f"Labels of {path}")
+    return SourceLabels(
+        origin=str(path), values=check_text(values, f"Labels of {path}")
+    )
+
+
+def _load(path: Path) -> Variables:
+    """Matrices by name, cell arrays of matrices as lists; anything else is left out."""
+    with path.open("rb") as stream:
+        start = stream.read(16)
+    if start.startswith((b"MATLAB 7.3", b"\x89HDF")):
+        return _load_hdf5(path)
+    with reading(path, "a MATLAB file"):
+        return load_mat5(path)
+
+
+# version 7.3
+
+
+def _load_hdf5(path: Path) -> Variables:
+    h5py = import_extra("h5py", "io", path)
+    with reading(path, "a MATLAB 7.3 file"), h5py.File(path, "r") as content:
+        variables: Variables = {}
+        for name in content:
+            # A link may lead to another file of the user's.
+            linked = not isinstance(content.get(name, getlink=True), h5py.HardLink)
+            if linked or name.startswith("#"):
+                continue
+            item = content[name]
+            if _matlab_class(item) == "cell":
+                entries = [content[pointer] for pointer in item[()].T.ravel(order="F")]
+                matrices = [_hdf5_matrix(path, entry) for entry in entries]
+                if matrices and all(m is not None for m in matrices):
+                    variables[name] = matrices
+                continue
+            matrix = _hdf5_matrix(path, item)
+            if matrix is not None:
+                variables[name] = matrix
+        return variables
+
+
+def _matlab_class(item: Any) -> str:
+    name = item.attrs.get("MATLAB_class", b"")
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def _hdf5_matrix(path: Path, item: Any) -> Any:
+    """A dense or sparse matrix with samples in rows again, or None for the rest."""
+    stored = path.stat().st_size
+    if "MATLAB_sparse" in item.attrs:
+        from scipy.sparse import csc_array
+
+        n_rows = int(item.attrs["MATLAB_sparse"])
+        check_sparse_rows(path, n_rows, stored)
+        parts = [item[key] for key in ("data", "ir", "jc") if key in item]
+        if len(parts) < 3:
+            # MATLAB leaves out data and indices of a matrix without entries.
+            return csc_array((n_rows, item["jc"].size - 1))
+        check_expansion(path, sum(part.nbytes for part in parts), stored)
+        data, rows, starts = (part[()] for part in parts)
+        return csc_array((data, rows, starts), shape=(n_rows, starts.size - 1))
+    if getattr(item, "ndim", 0) != 2 or item.dtype.kind not in "biuf":
+        return None
+    if _matlab_class(item) == "char" or item.attrs.get("MATLAB_empty", 0):
+        return None
+    check_expansion(path, item.nbytes, stored)
+    # MATLAB stores columns one after the other, HDF5 rows.
+    return item[()].T

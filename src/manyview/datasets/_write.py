@@ -1,0 +1,219 @@
+"""Write made-up views of any length to disk, a portion at a time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from manyview.datasets._guards import import_extra
+from manyview.datasets._synthetic import Recipe, make_recipe
+from manyview.exceptions import DatasetError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ViewFiles:
+    """Where ``write_views`` put its views.
+
+    Parameters
+    ----------
+    views : tuple of Path
+        One file (npy) or folder (zarr) per view.
+    target : Path
+        The true labels, in the same format.
+    """
+
+    views: tuple[Path, ...]
+    target: Path
+
+
+class _Sink(Protocol):
+    def append(self, rows: npt.NDArray[Any]) -> None: ...
+
+
+def write_views(
+    folder: str | os.PathLike[str],
+    n_samples: int,
+    n_clusters: int = 3,
+    n_features: Sequence[int] = (10, 20),
+    *,
+    separation: float = 6.0,
+    corrupt: Sequence[int] = (),
+    outliers: float = 0.0,
+    missing: float = 0.0,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
+    format: Literal["npy", "zarr"] = "npy",
+    dtype: npt.DTypeLike = "float64",
+    block_size: int = 65536,
+) -> ViewFiles:
+    """Write made-up views to disk without holding them in memory.
+
+    The rows are those of :func:`make_views` with the same parameters.
+
+    Parameters
+    ----------
+    folder : path
+        Folder to write to; made if needed. Nothing in it is overwritten.
+    n_samples : int
+        Number of samples.
+    n_clusters : int, default=3
+        Number of clusters, of equal size up to one sample.
+    n_features : sequence of int, default=(10, 20)
+        Number of features of each view.
+    separation : float, default=6.0
+        Mean distance of two centres, in standard deviations of a cluster.
+    corrupt : sequence of int, default=()
+        Views that hold noise only, of the same variance as the others.
+    outliers : float, default=0.0
+        Share of samples, drawn anew in each view, that lie ten times as far from their
+        centre.
+    missing : float, default=0.0
+        Share of samples, drawn anew in each view, that the view lacks: rows of NaN.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed.
+    format : {"npy", "zarr"}, default="npy"
+        Files to be memory-mapped, or zarr arrays chunked by rows.
+    dtype : dtype, default="float64"
+        Floating-point type of the views.
+    block_size : int, default=65536
+        Rows written at a time, and rows per zarr chunk. It has no influence on the
+        values.
+
+    Returns
+    -------
+    files : ViewFiles
+        Paths of the views and of the labels.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from manyview.datasets import write_views
+    >>> files = write_views(tempfile.mkdtemp(), 1000, random_state=0)
+    >>> np.load(files.views[0], mmap_mode="r").shape
+    (1000, 10)
+    """
+    recipe = make_recipe(
+        n_samples,
+        n_clusters,
+        n_features,
+        separation=separation,
+        corrupt=corrupt,
+        outliers=outliers,
+        missing=missing,
+        random_state=random_state,
+    )
+    if format not in ("npy", "zarr") or block_size < 1:
+        msg = (
+            f"format={format!r}, block_size={block_size}: expected 'npy' or 'zarr', "
+            "and at least one row."
+        )
+        raise DatasetError(msg)
+    target_folder = Path(folder)
+    names = [*recipe.view_names, "target"]
+    paths = [target_folder / f"{name}.{format}" for name in names]
+    for path in paths:
+        if path.exists():
+            msg = f"{path} exists already; choose another folder or remove it."
+            raise DatasetError(msg)
+    target_folder.mkdir(parents=True, exist_ok=True)
+    try:
+        _write_all(recipe, paths, np.dtype(dtype), format, block_size)
+    except BaseException:
+        # Also on Ctrl-C: half a view would pass for a whole one.
+        for path in paths:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        raise
+    return ViewFiles(views=tuple(paths[:-1]), target=paths[-1])
+
+
+def _write_all(
+    recipe: Recipe,
+    paths: list[Path],
+    dtype: np.dtype[Any],
+    format: str,
+    block_size: int,
+) -> None:
+    shapes: list[tuple[int, ...]] = [(recipe.n_samples, d) for d in recipe.n_features]
+    shapes.append((recipe.n_samples,))
+    dtypes: list[np.dtype[Any]] = [dtype] * len(recipe.n_features)
+    dtypes.append(np.dtype(np.int64))
+    with ExitStack() as stack:
+        sinks: list[_Sink] = []
+        for path, shape, kind in zip(paths, shapes, dtypes, strict=True):
+            if format == "npy":
+                stream = stack.enter_context(path.open("wb"))
+                sinks.append(_NpySink(stream, shape, kind))
+            else:
+                sinks.append(_ZarrSink(path, shape, kind, block_size))
+        for portion in _portions(recipe, block_size):
+            for sink, rows in zip(sinks, portion, strict=True):
+                sink.append(rows)
+
+
+def _portions(recipe: Recipe, n_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
+    """The blocks of `recipe` regrouped to `n_rows` each, views first, then target."""
+    waiting: list[npt.NDArray[Any]] | None = None
+    for block in recipe.blocks():
+        arrays: list[npt.NDArray[Any]] = [*block.views, block.target]
+        if waiting is not None:
+            arrays = [
+                np.concatenate(pair) for pair in zip(waiting, arrays, strict=True)
+            ]
+        while len(arrays[-1]) >= n_rows:
+            yield [array[:n_rows] for array in arrays]
+            arrays = [array[n_rows:] for array in arrays]
+        waiting = arrays
+    if waiting is not None and len(waiting[-1]):
+        yield waiting
+
+
+class _NpySink:
+    """Append rows to an npy file whose header already tells the final shape."""
+
+    def __init__(
+        self, stream: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        self._stream = stream
+        self._dtype = dtype
+        np.lib.format.write_array_header_1_0(
+            stream,
+            {
+                "shape": shape,
+                "fortran_order": False,
+                "descr": np.lib.format.dtype_to_descr(dtype),
+            },
+        )
+
+    def append(self, rows: npt.NDArray[Any]) -> None:
+        """Write `rows` behind the ones before."""
+        self._stream.write(np.ascontiguousarray(rows, dtype=self._dtype).tobytes())
+
+
+class _ZarrSink:
+    """Fill a zarr array chunk by chunk."""
+
+    def __init__(
+        self, path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], n_rows: int
+    ) -> None:
+        zarr = import_extra("zarr", "io", path)
+        chunks = (min(n_rows, shape[0]), *shape[1:])
+        self._array = zarr.create_array(
+            store=str(path), shape=shape, chunks=chunks, dtype=dtype
+        )
+        self._written = 0
+
+    def append(self, rows: npt.NDArray[Any]) -> None:
+        """Write `rows` behind the ones before."""
+        end = self._written + len(rows)
+        self._array[self._written : end] = rows
+        self._written = end
