@@ -1,5 +1,6 @@
 """What holds for every estimator in the package."""
 
+import ast
 import inspect
 import pickle
 
@@ -119,8 +120,7 @@ def test_every_view_matters(Estimator):
         [second],
     ):
         labels = build(Estimator, 4, n_init=20).fit_predict(damaged)
-        score = clustering_accuracy(truth, labels)
-        assert score < clustering_accuracy(truth, both)
+        assert clustering_accuracy(both, labels) < 0.9
 
 
 @pytest.mark.parametrize("n_samples", [1, 2, 3, 5])
@@ -209,7 +209,7 @@ def test_samples_without_a_view_work_or_are_refused(Estimator, blobs):
     views = [view.copy() for view in views]
     views[1][4] = np.nan
     if Estimator in NEED_EVERY_VIEW:
-        names_it_all = f"{Estimator.__name__}.*view1.*row 4"
+        names_it_all = f"^(?=.*{Estimator.__name__})(?=.*'view1')(?=.*row 4)"
         with pytest.raises(ViewError, match=names_it_all):
             build(Estimator).fit(views)
         return
@@ -248,15 +248,14 @@ def test_every_parameter_is_validated(Estimator, blobs):
 
 def test_documented_defaults_match_the_signature(Estimator):
     for name, parameter in inspect.signature(Estimator).parameters.items():
-        default = parameter.default
-        shown = f'"{default}"' if isinstance(default, str) else str(default)
         lines = [
             line.strip()
             for line in inspect.getdoc(Estimator).splitlines()
             if line.strip().startswith(f"{name} : ")
         ]
         assert lines, f"{name} is not documented"
-        assert lines[0].endswith(f"default={shown}"), lines[0]
+        shown = lines[0].rpartition("default=")[2]
+        assert ast.literal_eval(shown) == parameter.default, lines[0]
 
 
 def test_more_clusters_than_samples_is_refused(Estimator, blobs):

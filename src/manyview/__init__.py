@@ -1,8 +1,41 @@
 """Multi-view clustering: NSMVC and the methods it is compared with."""
 
-from manyview.cluster import NSMVC
+from manyview._model_file import load_model, save_model
+from manyview._version import __version__
+from manyview.cluster import (
+    AMGL,
+    CAMVC,
+    DMVC,
+    MSPL,
+    MVKKM,
+    NSMVC,
+    SAMVC,
+    ConcatKMeans,
+    CoReg,
+    CoTrain,
+    ViewKMeans,
+)
 from manyview.exceptions import DatasetError, ViewError
+from manyview.model_selection import choose_n_clusters
+from manyview.reporting import report
 
-__version__ = "0.1.0"
-
-__all__ = ["NSMVC", "DatasetError", "ViewError", "__version__"]
+__all__ = [
+    "AMGL",
+    "CAMVC",
+    "DMVC",
+    "MSPL",
+    "MVKKM",
+    "NSMVC",
+    "SAMVC",
+    "CoReg",
+    "CoTrain",
+    "ConcatKMeans",
+    "DatasetError",
+    "ViewError",
+    "ViewKMeans",
+    "__version__",
+    "choose_n_clusters",
+    "load_model",
+    "report",
+    "save_model",
+]

@@ -1,0 +1,338 @@
+"""Fitted NSMVC models in one file, without pickle.
+
+A model file is a zip archive of three members: ``header.json`` says what the file is
+and holds the checksums of the other two; ``model.json`` has parameters and names;
+``arrays.npz`` has the numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from manyview._results import PaceRecord
+from manyview._scaling import ViewScale
+from manyview._views import ViewLayout
+from manyview.cluster import NSMVC
+from manyview.exceptions import DatasetError
+
+FORMAT = "manyview-model"
+FORMAT_VERSION = 1
+MEMBERS = ("header.json", "model.json", "arrays.npz")
+# The members are stored as they are: what unpacks to far more is not ours.
+MOST_EXPANSION = 2
+HARMLESS_BYTES = 64 << 20
+
+# What reading a file can raise whose checksums are right but whose content is not.
+UNREADABLE = (LookupError, TypeError, ValueError, MemoryError, zipfile.BadZipFile)
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+# Fitted arrays that need nothing but to be stored.
+PLAIN_ARRAYS = (
+    "labels_",
+    "exponents_",
+    "thresholds_",
+    "view_losses_",
+    "unexplained_",
+    "joined_pace_",
+)
+
+
+def save_model(model: NSMVC, path: str | os.PathLike[str]) -> Path:
+    """Write a fitted NSMVC to one file, to be read by `load_model`.
+
+    The file holds no code and is never unpickled. It appears under its name only when
+    it is complete.
+
+    Parameters
+    ----------
+    model : NSMVC
+        A fitted estimator. A callable ``init`` cannot be stored.
+    path : path-like
+        Where to write; an existing file is replaced. ``.mvz`` is the usual suffix.
+
+    Returns
+    -------
+    path : Path
+        The file.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> from manyview import NSMVC
+    >>> from manyview import load_model, save_model
+    >>> views = [np.array([[0.0], [0.1], [5.0]]), np.array([[1.0], [1.2], [9.0]])]
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.mvz")
+    >>> _ = save_model(NSMVC(n_clusters=2, random_state=0).fit(views), path)
+    >>> load_model(path).labels_.tolist()
+    [1, 1, 0]
+    """
+    if type(model) is not NSMVC or not hasattr(model, "labels_"):
+        msg = (
+            f"save_model got {type(model).__name__}, expected a fitted NSMVC. "
+            "Call fit first; other estimators cannot be stored."
+        )
+        raise DatasetError(msg)
+    arrays: Arrays = {}
+    text = _to_json(model, arrays)
+    buffer = io.BytesIO()
+    # The stubs take a name among the arrays for a flag; ours never has that name.
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+    content = {"model.json": text.encode("utf-8"), "arrays.npz": buffer.getvalue()}
+    header = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "sha256": {name: _sha256(data) for name, data in content.items()},
+    }
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("header.json", json.dumps(header))
+        for name, data in content.items():
+            file.writestr(name, data)
+    return _write_whole(Path(path), archive.getvalue())
+
+
+def load_model(path: str | os.PathLike[str]) -> NSMVC:
+    """Read a model written by `save_model`.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    model : NSMVC
+        The fitted estimator; parameters, attributes and predictions are those of the
+        one that was saved.
+
+    Raises
+    ------
+    DatasetError
+        When the file is missing, not a model, damaged, or of another version.
+    """
+    path = Path(path)
+    content = _read_members(path)
+    header = _parse(path, content["header.json"])
+    if header.get("format") != FORMAT:
+        msg = f"{path} is not a manyview model: its header names another format."
+        raise DatasetError(msg)
+    if header.get("version") != FORMAT_VERSION:
+        msg = (
+            f"{path} has model format version {header.get('version')!r}, but this "
+            f"manyview reads version {FORMAT_VERSION}. Fit and save the model anew, or "
+            "install the manyview that wrote it."
+        )
+        raise DatasetError(msg)
+    for name in MEMBERS[1:]:
+        found, expected = _sha256(content[name]), header.get("sha256", {}).get(name)
+        if found != expected:
+            msg = (
+                f"{path} is damaged: {name} has sha256 {found}, but its header says "
+                f"{expected}. Copy or save the model anew."
+            )
+            raise DatasetError(msg)
+    try:
+        with np.load(io.BytesIO(content["arrays.npz"]), allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        return _from_json(_parse(path, content["model.json"]), arrays)
+    except UNREADABLE as error:
+        msg = f"{path} is not a complete manyview model ({error!r})."
+        raise DatasetError(msg) from error
+
+
+def _to_json(model: NSMVC, arrays: Arrays) -> str:
+    """Everything but arrays as JSON text; arrays go to `arrays` under their name."""
+    for name in PLAIN_ARRAYS:
+        arrays[name] = getattr(model, name)
+    for v, (centers, scale) in enumerate(
+        zip(model._centers, model.scales_, strict=True)
+    ):
+        arrays[f"centers_{v}"] = centers
+        arrays[f"shift_{v}"] = scale.shift
+        arrays[f"factor_{v}"] = scale.factor
+    history = model.history_
+    for name in PaceRecord.__dataclass_fields__:
+        arrays[f"history_{name}"] = np.array([getattr(r, name) for r in history])
+    if hasattr(model, "feature_names_in_"):
+        arrays["feature_names_in_"] = model.feature_names_in_.astype(np.str_)
+    layout = model._layout
+    content = {
+        "estimator": "NSMVC",
+        "params": {
+            name: _plain_param(name, value, arrays)
+            for name, value in model.get_params().items()
+        },
+        "layout": {
+            "names": layout.names,
+            "n_features": layout.n_features,
+            "named": layout.named,
+        },
+        "scales": [{"mode": s.mode, "unit_rows": s.unit_rows} for s in model.scales_],
+        # Hexadecimal text keeps every bit, as JSON numbers need not.
+        "objective": float(model.objective_).hex(),
+    }
+    return json.dumps(content)
+
+
+def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
+    params = {
+        name: _restored_param(value, arrays)
+        for name, value in content["params"].items()
+    }
+    model = NSMVC(**params)
+    layout = content["layout"]
+    model._layout = ViewLayout(
+        names=tuple(layout["names"]),
+        n_features=tuple(layout["n_features"]),
+        named=layout["named"],
+    )
+    model.view_names_ = list(model._layout.names)
+    model.n_features_in_ = sum(model._layout.n_features)
+    if "feature_names_in_" in arrays:
+        model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
+    n_views = len(model.view_names_)
+    model.scales_ = tuple(
+        ViewScale(
+            mode=scale["mode"],
+            shift=arrays[f"shift_{v}"],
+            factor=arrays[f"factor_{v}"],
+            unit_rows=scale["unit_rows"],
+        )
+        for v, scale in enumerate(content["scales"])
+    )
+    for name in PLAIN_ARRAYS:
+        setattr(model, name, arrays[name])
+    model.objective_ = float.fromhex(content["objective"])
+    model.history_ = _history(arrays)
+    model.n_iter_ = len(model.history_)
+    model._centers = tuple(arrays[f"centers_{v}"] for v in range(n_views))
+    model.cluster_centers_ = [
+        scale.to_user_units(centers)
+        for scale, centers in zip(model.scales_, model._centers, strict=True)
+    ]
+    return model
+
+
+def _history(arrays: Arrays) -> tuple[PaceRecord, ...]:
+    columns = {
+        name: arrays[f"history_{name}"] for name in PaceRecord.__dataclass_fields__
+    }
+    return tuple(
+        PaceRecord(
+            stage=int(columns["stage"][row]),
+            iteration=int(columns["iteration"][row]),
+            objective=float(columns["objective"][row]),
+            n_moved=int(columns["n_moved"][row]),
+            view_losses=columns["view_losses"][row],
+            exponents=columns["exponents"][row],
+            n_selected=columns["n_selected"][row],
+        )
+        for row in range(len(columns["stage"]))
+    )
+
+
+def _plain_param(name: str, value: Any, arrays: Arrays) -> Any:
+    """A constructor parameter as JSON; what JSON lacks is tagged as a dict."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.random.RandomState):
+        algorithm, keys, position, has_gauss, cached = value.get_state(legacy=True)
+        arrays[f"param_{name}"] = np.asarray(keys)
+        rest = [algorithm, int(position), int(has_gauss), float(cached).hex()]
+        return {"random_state": f"param_{name}", "rest": rest}
+    if callable(value):
+        msg = (
+            f"{name} is a function, which a model file cannot hold. Call "
+            f"set_params({name}='k-means++') before saving; the fit stays as it is."
+        )
+        raise DatasetError(msg)
+    arrays[f"param_{name}"] = np.asarray(value)
+    return {"array": f"param_{name}", "as_list": isinstance(value, (list, tuple))}
+
+
+def _restored_param(value: Any, arrays: Arrays) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "random_state" in value:
+        algorithm, position, has_gauss, cached = value["rest"]
+        keys = arrays[value["random_state"]]
+        source = np.random.RandomState()
+        source.set_state((algorithm, keys, position, has_gauss, float.fromhex(cached)))
+        return source
+    array = arrays[value["array"]]
+    return array.tolist() if value["as_list"] else array
+
+
+def _read_members(path: Path) -> dict[str, bytes]:
+    try:
+        size = path.stat().st_size
+        with zipfile.ZipFile(path) as file:
+            infos = {info.filename: info for info in file.infolist()}
+            if set(infos) != set(MEMBERS):
+                msg = (
+                    f"{path} is not a manyview model: it holds {sorted(infos)[:3]}, "
+                    f"expected {list(MEMBERS)}."
+                )
+                raise DatasetError(msg)
+            unpacked = sum(info.file_size for info in infos.values())
+            if unpacked > max(HARMLESS_BYTES, MOST_EXPANSION * size):
+                msg = f"{path} is not a manyview model: it unpacks to {unpacked} bytes."
+                raise DatasetError(msg)
+            return {name: file.read(name) for name in MEMBERS}
+    except FileNotFoundError as error:
+        msg = f"{path} does not exist; expected a model written by save_model."
+        raise DatasetError(msg) from error
+    except IsADirectoryError as error:
+        msg = f"{path} is a folder; pass the model file in it, e.g. model.mvz."
+        raise DatasetError(msg) from error
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+        msg = (
+            f"{path} is not a manyview model, or was cut short ({error}). "
+            "Expected a file written by save_model."
+        )
+        raise DatasetError(msg) from error
+
+
+def _parse(path: Path, data: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(data)
+    except ValueError as error:
+        msg = f"{path} is not a manyview model: {error}."
+        raise DatasetError(msg) from error
+    if not isinstance(content, dict):
+        msg = f"{path} is not a manyview model: a JSON object was expected inside."
+        raise DatasetError(msg)
+    return content
+
+
+def _write_whole(path: Path, data: bytes) -> Path:
+    """Write under a temporary name beside `path`, then rename."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

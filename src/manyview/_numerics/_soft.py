@@ -1,0 +1,53 @@
+"""Soft self-paced weights: how much a sample counts, given its loss and the pace."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from manyview._typing import FloatArray
+
+
+def logistic_weights(losses: FloatArray, threshold: float) -> FloatArray:
+    """``(1 + exp(-lambda)) / (1 + exp(l - lambda))``: 1 at l = 0, falling to 0.
+
+    The minimiser over t of ``t * l + f(t)``, where with ``A = 1 + exp(-lambda)``
+    ``f(t) = (A - t) ln(A - t) + t ln t - lambda * t``. All in (0, 1].
+    """
+    weights = (1.0 + np.exp(-threshold)) * expit(threshold - losses)
+    return np.asarray(np.clip(weights, np.finfo(np.float64).tiny, 1.0))
+
+
+def logistic_objective(losses: FloatArray, threshold: float) -> float:
+    """Sum of ``min_t t * l + f(t)`` over samples, in closed form.
+
+    Putting the minimiser in leaves ``A * (ln A + ln(expit(l - lambda)))``, free of
+    the 0 * ln(0) and of the cancellation in f.
+    """
+    a = 1.0 + np.exp(-threshold)
+    return float(a * np.sum(np.log(a) + log_expit(losses - threshold)))
+
+
+def mixture_weights(distances: FloatArray, threshold: float) -> FloatArray:
+    """1 up to ``lambda / 3``, 0 from ``lambda`` on, ``lambda / 2e - 1 / 2`` between.
+
+    The mixture scheme ``zeta * (1 / e - 1 / lambda)`` with ``zeta = lambda / 2``.
+    """
+    easy = distances <= threshold / 3.0
+    middle = 0.5 * threshold / np.where(easy, 1.0, distances) - 0.5
+    return np.where(easy, 1.0, np.clip(middle, 0.0, 1.0))
+
+
+def hard_weights(distances: FloatArray, threshold: float) -> FloatArray:
+    """1 up to the threshold, 0 beyond."""
+    return np.where(distances <= threshold, 1.0, 0.0)
+
+
+def rank_threshold(values: FloatArray, fraction: float) -> float:
+    """The value of rank ``ceil(fraction * n)``, counted from 1; 0 without values."""
+    if not values.size:
+        return 0.0
+    # Rounded first: 0.7 * 10 is a little more than 7, and must not become rank 8.
+    rank = int(np.ceil(np.round(fraction * values.size, 9)))
+    rank = min(max(rank, 1), values.size)
+    return float(np.partition(values, rank - 1)[rank - 1])

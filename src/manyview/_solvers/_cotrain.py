@@ -1,0 +1,124 @@
+"""Co-trained spectral clustering: views filter each other's similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from manyview._numerics._gram import gaussian_kernel
+from manyview._numerics._graphs import (
+    filtered_eigenvectors,
+    inverse_root_degrees,
+    top_eigenvectors,
+    unit_rows,
+)
+from manyview._results import IterationRecord, OnIteration
+from manyview._rows import Rows
+from manyview._solvers._spectral import (
+    SpectralResult,
+    cluster_embedding,
+    scaled_points,
+    varying_views,
+)
+from manyview._typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CoTrainResult(SpectralResult):
+    """One run of co-training.
+
+    view_labels : (n_views, n_samples), labels from each view's own embedding.
+    """
+
+    view_labels: IntArray
+
+
+def solve_cotrain(
+    views: tuple[Rows, ...],
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    *,
+    subspace_ratio: float,
+    n_rounds: int,
+    output: str | int,
+    n_init: int,
+    on_iteration: OnIteration | None = None,
+) -> CoTrainResult:
+    """Filter the views through each other, then cluster one or all embeddings.
+
+    output : "concat", or the index of the view whose embedding gives the labels.
+    """
+    kept = varying_views(views)
+    kernels = [gaussian_kernel(scaled_points(views[v])) for v in kept]
+    n_vectors = subspace_size(n_clusters, subspace_ratio, views[0].n_samples)
+    subspaces = own_subspaces(kernels, n_vectors)
+    history = []
+    for iteration in range(1, n_rounds + 1):
+        subspaces = filter_round(kernels, subspaces)
+        record = IterationRecord(
+            stage=1, iteration=iteration, objective=np.nan, n_moved=None
+        )
+        history.append(record)
+        if on_iteration is not None:
+            on_iteration(record)
+    embeddings = _embeddings(subspaces, kept, len(views), n_clusters)
+    joined = np.hstack([embeddings[v] for v in kept])
+    joint_labels = cluster_embedding(joined, n_clusters, n_init, random_state)
+    view_labels = np.stack(
+        [cluster_embedding(e, n_clusters, n_init, random_state) for e in embeddings]
+    )
+    return CoTrainResult(
+        labels=joint_labels if isinstance(output, str) else view_labels[output],
+        objective=np.nan,
+        n_iter=n_rounds,
+        converged=True,
+        history=tuple(history),
+        embedding=joined if isinstance(output, str) else embeddings[output],
+        view_labels=view_labels,
+    )
+
+
+def subspace_size(n_clusters: int, subspace_ratio: float, n_samples: int) -> int:
+    """Eigenvectors kept per view, never fewer than clusters."""
+    return min(int(np.ceil(subspace_ratio * n_clusters)), n_samples)
+
+
+def own_subspaces(kernels: Sequence[FloatArray], n_vectors: int) -> list[FloatArray]:
+    """Every view's leading eigenvectors, (n_samples, n_vectors) each."""
+    subspaces = []
+    for kernel in kernels:
+        scaling = inverse_root_degrees(kernel.sum(axis=1))
+        subspaces.append(top_eigenvectors(kernel, n_vectors, scaling=scaling)[1])
+    return subspaces
+
+
+def filter_round(
+    kernels: Sequence[FloatArray], subspaces: list[FloatArray]
+) -> list[FloatArray]:
+    """One round: each kernel through the other views' subspaces of the round before.
+
+    One view alone has nothing to learn from and keeps its subspace.
+    """
+    if len(kernels) == 1:
+        return subspaces
+    n_vectors = subspaces[0].shape[1]
+    filtered = []
+    for v, kernel in enumerate(kernels):
+        others = np.hstack([s for u, s in enumerate(subspaces) if u != v])
+        filtered.append(filtered_eigenvectors(kernel, others, n_vectors)[1])
+    return filtered
+
+
+def _embeddings(
+    subspaces: list[FloatArray], kept: list[int], n_views: int, n_clusters: int
+) -> list[FloatArray]:
+    """Per view (n_samples, n_clusters), unit rows; zero for a view left out."""
+    n_samples = len(subspaces[0])
+    embeddings: list[FloatArray] = [
+        np.zeros((n_samples, n_clusters)) for _ in range(n_views)
+    ]
+    for v, subspace in zip(kept, subspaces, strict=True):
+        embeddings[v] = unit_rows(subspace[:, :n_clusters])
+    return embeddings

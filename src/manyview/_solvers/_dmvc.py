@@ -1,0 +1,144 @@
+"""DMVC: auto-weighted multi-view clustering by deep matrix decomposition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from manyview._numerics._factor import product, refit_layers
+from manyview._numerics._weighted import root_weights, weighted_means
+from manyview._results import OnIteration
+from manyview._rows import Rows
+from manyview._solvers._kmeans import solve_kmeans
+from manyview._solvers._start import Start, start_kmeans_plusplus
+from manyview._solvers._weighted import (
+    CentroidResult,
+    History,
+    WeightedSamples,
+    cluster_totals,
+)
+from manyview._typing import FloatArray, IntArray
+
+# Lloyd iterations of the first layer. It only starts the method, and on large data
+# the tail of small improvements costs more than all that follows.
+START_ITER = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayeredStart:
+    """Where one view begins.
+
+    labels : (n_samples,), its own clusters, not matched with those of other views.
+    layers : Z_1 ... Z_r, of shapes (n_features, p_1), ..., (p_{r-1}, n_clusters).
+    """
+
+    labels: IntArray
+    layers: tuple[FloatArray, ...]
+
+
+def solve_dmvc(
+    views: tuple[Rows, ...],
+    starts: tuple[LayeredStart, ...],
+    *,
+    max_iter: int,
+    tol: float,
+    on_iteration: OnIteration | None = None,
+) -> CentroidResult:
+    """Minimise ``sum_v sqrt(sum_i ||x_vi - Z_v1 ... Z_vr h_i||)`` from given starts.
+
+    In the first round each view's layers are fitted to its own clusters, thereafter
+    to the shared ones.
+    """
+    samples = WeightedSamples(views, _joint_start(views, starts))
+    layers = [start.layers for start in starts]
+    sample_weights = np.ones(samples.losses.shape)
+    history = History(on_iteration)
+    for iteration in range(1, max_iter + 1):
+        centers = []
+        for v, before in enumerate(samples.centers):
+            labels = starts[v].labels if iteration == 1 else samples.labels
+            sums, masses = samples.sums(v, labels, sample_weights[v])
+            means = weighted_means(sums, masses, before)
+            layers[v] = refit_layers(layers[v], means, masses)
+            fitted = product(layers[v]).T
+            centers.append(np.where(masses[:, None] > 0.0, fitted, before))
+        samples.centers = tuple(centers)
+        n_moved = samples.assign(sample_weights)
+        distances = samples.distances()
+        totals = distances.sum(axis=1)
+        view_weights = root_weights(samples.safe_totals(totals), samples.informative)
+        sample_weights = 0.5 * view_weights[:, None] / samples.safe(distances)
+        history.add(
+            stage=1,
+            iteration=iteration,
+            objective=float(np.sqrt(totals).sum()),
+            n_moved=n_moved,
+        )
+        if history.change < tol:
+            break
+    return samples.result(history, view_weights, converged=history.settled(tol))
+
+
+def start_layers(
+    views: tuple[Rows, ...],
+    n_clusters: int,
+    widths: tuple[int, ...],
+    random_state: np.random.RandomState,
+) -> tuple[LayeredStart, ...]:
+    """K-means layer by layer: on the rows, then on the indicators of the last layer.
+
+    widths : clusters per hidden layer, cut down where there are fewer samples.
+    """
+    return tuple(
+        _start_view(view, (*widths, n_clusters), random_state) for view in views
+    )
+
+
+def _start_view(
+    view: Rows, widths: tuple[int, ...], random_state: np.random.RandomState
+) -> LayeredStart:
+    width = min(widths[0], view.n_samples)
+    seeded = start_kmeans_plusplus((view,), width, random_state)
+    first = solve_kmeans((view,), seeded, max_iter=START_ITER)
+    labels, layers = first.labels, [first.centers[0].T]
+    has_view = True if view.present is None else view.present
+    counts = cluster_totals(labels, np.ones(len(labels)) * has_view, width)
+    for depth, width in enumerate(widths[1:], start=2):
+        wanted = width if depth == len(widths) else min(width, len(counts))
+        merged = _merge(counts, wanted, random_state)
+        # Least squares for a one-hot indicator: columns are the members' shares.
+        merged_counts = cluster_totals(merged, counts, wanted)
+        shares = counts / np.maximum(merged_counts, 1.0)[merged]
+        layer = np.zeros((len(counts), wanted))
+        layer[np.arange(len(counts)), merged] = shares
+        layers.append(layer)
+        labels, counts = merged[labels], merged_counts
+    return LayeredStart(labels=labels.astype(np.int32), layers=tuple(layers))
+
+
+def _merge(
+    counts: FloatArray, width: int, random_state: np.random.RandomState
+) -> IntArray:
+    """K-means on one-hot rows: equal rows weigh as one, so clusters stand for them."""
+    used = np.flatnonzero(counts)
+    merged = np.zeros(len(counts), dtype=np.int32)
+    if len(used) <= width:
+        merged[used] = np.arange(len(used))
+        return merged
+    means = KMeans(width, n_init=1, random_state=random_state)
+    rows = np.eye(len(used))
+    merged[used] = means.fit_predict(rows, sample_weight=counts[used])
+    return merged
+
+
+def _joint_start(views: tuple[Rows, ...], starts: tuple[LayeredStart, ...]) -> Start:
+    """Layers' own centres, and labels from the first view that a sample has."""
+    labels = starts[-1].labels.copy()
+    for view, start in zip(views[::-1], starts[::-1], strict=True):
+        present = slice(None) if view.present is None else view.present
+        labels[present] = start.labels[present]
+    return Start(
+        centers=tuple(product(start.layers).T for start in starts), labels=labels
+    )

@@ -1,0 +1,58 @@
+"""Lloyd's k-means on one view or on several at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manyview._numerics._centers import masked_means
+from manyview._results import OnIteration
+from manyview._rows import Rows
+from manyview._solvers._local import LocalSamples
+from manyview._solvers._nsmvc import unexplained_shares
+from manyview._solvers._start import Start
+from manyview._solvers._weighted import CentroidResult, History
+
+
+def solve_kmeans(
+    views: tuple[Rows, ...],
+    start: Start,
+    *,
+    max_iter: int,
+    on_iteration: OnIteration | None = None,
+) -> CentroidResult:
+    """Lloyd's algorithm on the views side by side, from a given start.
+
+    Squared distances add up over views, so this is k-means on the concatenation; a
+    sample that lacks views is compared in the ones it has.
+    """
+    n_views, n_clusters = len(views), len(start.centers[0])
+    samples = LocalSamples(views, start.labels, n_clusters)
+    samples.select(np.full(n_views, np.inf), pace=1)
+    centers, ones = start.centers, np.ones(n_views)
+    history, converged = History(on_iteration), False
+    for iteration in range(1, max_iter + 1):
+        centers = tuple(
+            masked_means(samples.sums[v], samples.counts[v], centers[v])
+            for v in range(n_views)
+        )
+        view_losses = samples.view_losses(centers)
+        outcome = samples.sweep(centers, view_losses, ones, "majorize")
+        history.add(
+            stage=1,
+            iteration=iteration,
+            objective=float(outcome.view_losses.sum()),
+            n_moved=outcome.n_moved,
+        )
+        converged = outcome.n_moved == 0
+        if converged:
+            break
+    return CentroidResult(
+        labels=samples.labels,
+        objective=history.objective,
+        n_iter=len(history.records),
+        converged=converged,
+        history=tuple(history.records),
+        centers=centers,
+        view_weights=ones / n_views,
+        unexplained=unexplained_shares(views, centers, samples.labels),
+    )

@@ -1,0 +1,269 @@
+"""Multi-view kernel k-means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import numpy as np
+
+from manyview._numerics._gram import (
+    center_distances,
+    equalise_scatter,
+    gaussian_kernel,
+    linear_kernel,
+)
+from manyview._results import IterationRecord, OnIteration, SolverResult
+from manyview._rows import Rows
+from manyview._solvers._spectral import scaled_points, varying_views
+from manyview._typing import FloatArray, IntArray
+
+KERNELS = {"rbf": gaussian_kernel, "linear": linear_kernel}
+# Weights below this are cut, as in the authors' code.
+SMALLEST_WEIGHT = 1e-5
+# A sample moves only for a gain above this share of the kernel's diagonal: less is
+# rounding, and moving to and fro on it would never end.
+SMALLEST_GAIN = 1e-12
+# Objectives of two restarts that differ by less, relatively, are the same.
+SAME_OBJECTIVE = 1e-9
+# Rows of candidates whose gain is estimated together.
+CANDIDATE_ROWS = 256
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ViewKernels:
+    """Kernels of the views in which samples differ, of equal scatter.
+
+    kept : their places among all `n_views`.
+    """
+
+    kernels: tuple[FloatArray, ...]
+    kept: tuple[int, ...]
+    n_views: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MVKKMResult(SolverResult):
+    """One restart of MVKKM.
+
+    view_weights : (n_views,), sum 1; 0 for a constant view.
+    """
+
+    view_weights: FloatArray
+
+
+def view_kernels(views: tuple[Rows, ...], kernel: str) -> ViewKernels:
+    """One kernel per varying view, divided by its mean squared distance."""
+    kept = varying_views(views)
+    kernels = []
+    for v in kept:
+        matrix = KERNELS[kernel](scaled_points(views[v]))
+        equalise_scatter(matrix)
+        kernels.append(matrix)
+    return ViewKernels(kernels=tuple(kernels), kept=tuple(kept), n_views=len(views))
+
+
+def solve_mvkkm(
+    prepared: ViewKernels,
+    labels: IntArray,
+    n_clusters: int,
+    *,
+    power: float,
+    max_iter: int,
+    tol: float,
+    on_iteration: OnIteration | None = None,
+) -> MVKKMResult:
+    """Alternate kernel k-means on the weighted kernels and weights of the views.
+
+    labels : (n_samples,), where to start; every cluster has a member.
+    """
+    kernels = prepared.kernels
+    weights = np.full(len(kernels), 1.0 / len(kernels))
+    history: list[IterationRecord] = []
+    objective = np.inf
+    converged = False
+
+    def record_step(stage: int, iteration: int, scatter: float, n_moved: int) -> None:
+        record = IterationRecord(
+            stage=stage, iteration=iteration, objective=scatter, n_moved=n_moved
+        )
+        history.append(record)
+        if on_iteration is not None:
+            on_iteration(record)
+
+    for stage in range(1, max_iter + 1):
+        composite = combine(kernels, weights**power)
+        labels, scatter = kernel_kmeans(
+            composite,
+            labels,
+            n_clusters,
+            tol=tol,
+            on_step=partial(record_step, stage),
+        )
+        before, objective = objective, scatter
+        if objective == 0.0 or abs(before - objective) <= tol * before < np.inf:
+            converged = True
+            break
+        view_scatters = [center_distances(k, labels, n_clusters)[1] for k in kernels]
+        if stage < max_iter:
+            weights = update_weights(np.array(view_scatters), power)
+    view_weights = np.zeros(prepared.n_views)
+    view_weights[list(prepared.kept)] = weights
+    return MVKKMResult(
+        labels=labels.astype(np.int32),
+        objective=objective,
+        n_iter=len(history),
+        converged=converged,
+        history=tuple(history),
+        view_weights=view_weights,
+    )
+
+
+def choose_restart(runs: Iterable[MVKKMResult]) -> MVKKMResult:
+    """The run with the smallest objective, the first one among equals.
+
+    Restarts often end in the same clusters, numbered differently; rounding should not
+    decide between them.
+    """
+
+    def better(best: MVKKMResult, run: MVKKMResult) -> MVKKMResult:
+        return run if run.objective < best.objective * (1.0 - SAME_OBJECTIVE) else best
+
+    return reduce(better, runs)
+
+
+def combine(kernels: Sequence[FloatArray], factors: FloatArray) -> FloatArray:
+    """``sum_v factor_v K_v``, with one matrix of working memory."""
+    composite: FloatArray = factors[0] * kernels[0]
+    for factor, kernel in zip(factors[1:], kernels[1:], strict=True):
+        if factor > 0.0:
+            composite += factor * kernel
+    return composite
+
+
+def update_weights(view_scatters: FloatArray, power: float) -> FloatArray:
+    """(n_views,), the weights that minimise ``sum_v w_v^p D_v`` on the simplex.
+
+    Views that are fitted perfectly share the whole weight.
+    """
+    lowest = view_scatters.min()
+    if lowest == 0.0:
+        perfect = view_scatters == 0.0
+        return np.asarray(perfect / perfect.sum())
+    if power == 1.0:
+        return np.asarray(np.eye(len(view_scatters))[view_scatters.argmin()])
+    # Ratios to the smallest, as D^(-1/(p-1)) itself overflows for p near 1.
+    weights = (lowest / view_scatters) ** (1.0 / (power - 1.0))
+    weights /= weights.sum()
+    weights[weights < SMALLEST_WEIGHT] = 0.0
+    return np.asarray(weights / weights.sum())
+
+
+def kernel_kmeans(
+    kernel: FloatArray,
+    labels: IntArray,
+    n_clusters: int,
+    *,
+    tol: float,
+    on_step: Callable[[int, float, int], None] | None = None,
+) -> tuple[IntArray, float]:
+    """Batch kernel k-means from the given labels; no cluster ever empties.
+
+    Returns labels and scatter. `on_step` gets (iteration, scatter, n_moved).
+    """
+    distances, scatter = center_distances(kernel, labels, n_clusters)
+    smallest_gain = SMALLEST_GAIN * float(np.abs(np.diagonal(kernel)).max())
+    iteration = 0
+    while True:
+        iteration += 1
+        moved = reassign(distances, labels, smallest_gain)
+        n_moved = int((moved != labels).sum())
+        before, labels = scatter, moved
+        if n_moved:
+            distances, scatter = center_distances(kernel, labels, n_clusters)
+        if on_step is not None:
+            on_step(iteration, scatter, n_moved)
+        if n_moved == 0 or before - scatter <= tol * before:
+            return labels, scatter
+
+
+def reassign(distances: FloatArray, labels: IntArray, smallest_gain: float) -> IntArray:
+    """Nearest clusters, (n_samples,); ties stay, and so does a cluster's last member.
+
+    A cluster about to lose all its members keeps the one that gains least by leaving.
+    """
+    samples = np.arange(len(labels))
+    nearest = distances.argmin(axis=1)
+    gains = distances[samples, labels] - distances[samples, nearest]
+    moved = np.where(gains > smallest_gain, nearest, labels)
+    counts = np.bincount(moved, minlength=distances.shape[1])
+    for cluster in np.flatnonzero(counts == 0):
+        members = np.flatnonzero(labels == cluster)
+        moved[members[gains[members].argmin()]] = cluster
+    return moved
+
+
+def start_random(
+    prepared: ViewKernels,
+    n_clusters: int,
+    power: float,
+    random_state: np.random.RandomState,
+) -> IntArray:
+    """Random samples as seeds; every sample joins the nearest seed."""
+    kernel = _uniform(prepared, power)
+    seeds = random_state.choice(len(kernel), n_clusters, replace=False)
+    diagonal = np.diagonal(kernel)
+    distances = diagonal[:, None] - 2.0 * kernel[:, seeds] + diagonal[seeds]
+    labels = np.asarray(distances.argmin(axis=1))
+    # A seed with an earlier twin would lose its own cluster.
+    labels[seeds] = np.arange(n_clusters)
+    return labels
+
+
+def start_global(
+    prepared: ViewKernels, n_clusters: int, power: float, tol: float, *, fast: bool
+) -> IntArray:
+    """Global kernel k-means: clusters come one by one, each from the best seed.
+
+    Every sample is tried as the seed of the next cluster, and the best outcome kept.
+    With `fast` only the seed with the largest guaranteed gain is tried.
+    """
+    kernel = _uniform(prepared, power)
+    labels: IntArray = np.zeros(len(kernel), dtype=np.intp)
+    for n_found in range(1, n_clusters):
+        counts = np.bincount(labels, minlength=n_found)
+        # A sample alone in its cluster cannot leave it.
+        candidates = np.flatnonzero(counts[labels] > 1)
+        if fast:
+            gains = _guaranteed_gains(kernel, labels, n_found)[candidates]
+            candidates = candidates[[gains.argmax()]]
+        best, lowest = labels, np.inf
+        for seed in candidates:
+            trial = labels.copy()
+            trial[seed] = n_found
+            outcome, scatter = kernel_kmeans(kernel, trial, n_found + 1, tol=tol)
+            if scatter < lowest:
+                best, lowest = outcome, scatter
+        labels = best
+    return labels
+
+
+def _guaranteed_gains(
+    kernel: FloatArray, labels: IntArray, n_clusters: int
+) -> FloatArray:
+    """(n_samples,): scatter saved at least by making each sample a new centre."""
+    distances, _ = center_distances(kernel, labels, n_clusters)
+    own = distances[np.arange(len(labels)), labels]
+    diagonal = np.diagonal(kernel)
+    gains = np.empty(len(labels))
+    for start in range(0, len(labels), CANDIDATE_ROWS):
+        rows = slice(start, start + CANDIDATE_ROWS)
+        to_seed = diagonal[rows, None] - 2.0 * kernel[rows] + diagonal
+        gains[rows] = np.maximum(own - to_seed, 0.0).sum(axis=1)
+    return gains
+
+
+def _uniform(prepared: ViewKernels, power: float) -> FloatArray:
+    n_kernels = len(prepared.kernels)
+    return combine(prepared.kernels, np.full(n_kernels, (1.0 / n_kernels) ** power))

@@ -1,0 +1,67 @@
+"""What the graph and kernel methods share: points, useful views, the final k-means."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from manyview._numerics._gram import Points
+from manyview._results import SolverResult
+from manyview._rows import Rows, SparseRows
+from manyview._typing import FloatArray, IntArray
+
+# Lloyd iterations on an embedding, as in the authors' scripts.
+KMEANS_ITERATIONS = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpectralResult(SolverResult):
+    """A run whose labels come from k-means on an embedding.
+
+    embedding : (n_samples, n_components), the rows that were clustered.
+    """
+
+    embedding: FloatArray
+
+
+def scaled_points(view: Rows) -> Points:
+    """All scaled rows of a view: float64 if dense, CSR if sparse."""
+    if isinstance(view, SparseRows):
+        return view._as_csr().astype(np.float64)
+    rows = slice(0, view.n_samples)
+    block: FloatArray = view.read(rows, view.buffer(view.n_samples))
+    return block.astype(np.float64, copy=False)
+
+
+def varying_views(views: tuple[Rows, ...]) -> list[int]:
+    """Views in which samples differ; the first view if there is none.
+
+    A constant view says nothing about clusters, but all its spectral directions are
+    arbitrary and would enter the other views' as noise.
+    """
+    return [v for v, view in enumerate(views) if view.scatter > 0.0] or [0]
+
+
+def cluster_embedding(
+    embedding: FloatArray,
+    n_clusters: int,
+    n_init: int,
+    random_state: np.random.RandomState,
+) -> IntArray:
+    """(n_samples,), best of `n_init` runs of k-means by inertia."""
+    kmeans = KMeans(
+        n_clusters,
+        n_init=n_init,
+        max_iter=KMEANS_ITERATIONS,
+        tol=0.0,
+        random_state=random_state,
+    )
+    with warnings.catch_warnings():
+        # Fewer distinct rows than clusters: duplicate samples share a label then.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = kmeans.fit_predict(embedding)
+    return np.asarray(labels, dtype=np.int32)

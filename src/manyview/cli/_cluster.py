@@ -1,0 +1,262 @@
+"""``manyview cluster``: from files to labels, a model and a report."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from manyview.cli import _options as opt
+from manyview.cli import _output, _render
+from manyview.cli._methods import make_estimator
+from manyview.cli._progress import choice_progress, fit_progress
+from manyview.cli._sources import (
+    Request,
+    as_views,
+    load_sources,
+    make_request,
+    sample_names,
+    title_of,
+)
+from manyview.cli._summary import Run, summarise
+from manyview.datasets import MultiViewData
+from manyview.exceptions import ViewError
+from manyview.model_selection import ClusterCountChoice
+
+MOST_AUTOMATIC = 15
+
+ClusterCount = Annotated[
+    str,
+    typer.Option(
+        "-k",
+        "--n-clusters",
+        metavar="K",
+        help="Number of clusters: 10, a range such as 2..15 to choose from, or auto "
+        "(2..15).",
+        show_default=False,
+        rich_help_panel=opt.METHOD,
+    ),
+]
+OutFolder = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Folder for labels.csv, model.mvz, summary.json and report.html; - prints "
+        "the labels as CSV on stdout. Without it only the summary is shown.",
+        rich_help_panel=opt.OUTPUT,
+        show_default=False,
+    ),
+]
+AssignmentOption = Annotated[
+    opt.Assignment | None,
+    typer.Option(
+        help="NSMVC's step: one sample at a time as published, or all at once.",
+        rich_help_panel=opt.METHOD,
+        show_default=False,
+    ),
+]
+
+
+def cluster_command(
+    ctx: typer.Context,
+    sources: opt.Sources,
+    n_clusters: ClusterCount,
+    out: OutFolder = None,
+    labels: opt.Labels = None,
+    ids: opt.Ids = None,
+    align: opt.AlignOption = opt.Align.strict,
+    variables: opt.Variables = None,
+    header: opt.Header = None,
+    method: opt.Method = "nsmvc",
+    seed: opt.Seed = 0,
+    n_init: opt.NInit = None,
+    scale: opt.ScaleOption = None,
+    assignment: AssignmentOption = None,
+    as_json: opt.AsJson = False,
+    force: opt.Force = False,
+    debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
+) -> None:
+    """Cluster samples and write labels, model and report.
+
+    [bold]Examples[/bold]
+
+      manyview cluster handwritten -k 10 --out demo
+
+      manyview cluster rna.csv protein.csv -k 5 --out result
+
+      manyview cluster rna=a.csv protein=b.csv -k 5 --labels cell_type
+
+      manyview cluster views.mat -k auto --labels y --out result
+
+      manyview cluster views.npz -k 3..8 --json > summary.json
+
+      manyview cluster a.npy b.npy -k 4 --out - > labels.csv
+
+    Classes given with --labels serve for scores only, never for clustering.
+    """
+    counts = parse_counts(n_clusters)
+    folder = None if out in (None, "-") else Path(str(out))
+    if folder is not None:
+        _output.check_free(folder, force=force)
+    settings: dict[str, Any] = {"random_state": seed, **opt.scale_setting(scale)}
+    if n_init is not None:
+        settings["n_init"] = n_init
+    if assignment is not None:
+        settings["assignment"] = assignment.value
+    estimator = make_estimator(method, settings)
+    request = make_request(
+        sources,
+        labels=labels,
+        ids=ids,
+        align=align.value,
+        variables=variables,
+        header=header,
+    )
+    run = _run(request, estimator, counts, command=opt.spoken_command(ctx))
+    content = summarise(run)
+    names = [] if folder is None else _write(run, content, folder, force=force)
+    if out == "-":
+        _write_labels(run, sys.stdout)
+    if as_json and out != "-":
+        _render.as_json(content)
+        return
+    _render.summary(content, console=_render.err if out == "-" else None)
+    if folder is not None:
+        _render.written(folder, names)
+
+
+def parse_counts(text: str) -> range:
+    """``10``, ``2..15`` or ``auto`` as the numbers of clusters to consider."""
+    if text == "auto":
+        return range(2, MOST_AUTOMATIC + 1)
+    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text)
+    if match is None:
+        msg = f"{text!r} is not a number (10), a range (2..15) or auto."
+        raise typer.BadParameter(msg, param_hint="-k")
+    low = int(match[1])
+    high = int(match[2] or low)
+    if low < 1 or high < low:
+        msg = f"{text!r} must count up from 1 or more."
+        raise typer.BadParameter(msg, param_hint="-k")
+    return range(low, high + 1)
+
+
+def _run(request: Request, estimator: Any, counts: range, *, command: str) -> Run:
+    from manyview.explain import explain
+
+    data = load_sources(request)
+    views = as_views(data)
+    started = time.perf_counter()
+    choice = None
+    if len(counts) > 1:
+        choice = _choose(data, counts, estimator)
+    chosen = counts[0] if choice is None else choice.n_clusters
+    estimator.set_params(n_clusters=chosen)
+    with fit_progress(_render.err, estimator) as tell:
+        estimator.fit(views, on_iteration=tell)
+    return Run(
+        request=request,
+        data=data,
+        estimator=estimator,
+        explanation=explain(estimator, views),
+        choice=choice,
+        seconds=time.perf_counter() - started,
+        command=command,
+    )
+
+
+def _choose(data: MultiViewData, counts: range, estimator: Any) -> ClusterCountChoice:
+    from manyview.cluster import NSMVC
+    from manyview.model_selection import choose_n_clusters
+
+    if not isinstance(estimator, NSMVC):
+        msg = (
+            "-k auto is for NSMVC. Choose with it first, then pass the number to "
+            f"{type(estimator).__name__}."
+        )
+        raise ViewError(msg)
+    # Cheaper than the result itself: there are a hundred fits to make.
+    tester = NSMVC(n_init=5, assignment="majorize", scale=estimator.scale)
+    # A subsample of 80 % must hold as many samples as there are clusters.
+    most = max(2, min(counts[-1], int(0.8 * min(data.n_samples, 2000))))
+    with choice_progress(_render.err) as tell:
+        return choose_n_clusters(
+            as_views(data),
+            range(counts[0], most + 1),
+            estimator=tester,
+            random_state=estimator.random_state,
+            on_progress=tell,
+        )
+
+
+def _write(
+    run: Run, content: dict[str, Any], folder: Path, *, force: bool
+) -> list[str]:
+    from manyview._model_file import save_model
+    from manyview.cluster import NSMVC
+
+    with _output.new_folder(folder, force=force) as part:
+        with (part / _output.LABELS).open("w", encoding="utf-8", newline="") as file:
+            _write_labels(run, file)
+        if isinstance(run.estimator, NSMVC):
+            save_model(run.estimator, part / _output.MODEL)
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        (part / _output.SUMMARY).write_text(text, encoding="utf-8")
+        if can_report():
+            _write_report(run, part / _output.REPORT)
+        else:
+            _render.note(
+                'report.html was left out; to get it: pip install "manyview[report]"'
+            )
+        return sorted(path.name for path in part.iterdir())
+
+
+def can_report() -> bool:
+    """Whether the packages behind a report are installed."""
+    return all(find_spec(name) is not None for name in ("jinja2", "plotly"))
+
+
+def _write_report(run: Run, path: Path) -> None:
+    from manyview.reporting import report
+
+    data = run.data
+    report(
+        run.estimator,
+        as_views(data),
+        path,
+        title=title_of(data),
+        sample_ids=sample_names(data),
+        target=data.target,
+        target_names=data.target_names,
+        command=run.command,
+        provenance=provenance(data),
+        choice=run.choice,
+    )
+
+
+def provenance(data: MultiViewData) -> list[tuple[str, str]]:
+    """Where the data comes from, as far as it says so."""
+    facts = [
+        ("about", data.description),
+        ("source", data.source),
+        ("licence", data.license),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _write_labels(run: Run, file: Any) -> None:
+    _output.write_labels(
+        file,
+        sample_names(run.data),
+        run.explanation.labels,
+        run.explanation.confidence,
+        view_names=run.data.view_names,
+        joined_pace=getattr(run.estimator, "joined_pace_", None),
+    )

@@ -1,0 +1,142 @@
+"""``manyview compare``: every method on the same data."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sklearn.exceptions import ConvergenceWarning
+
+from manyview.cli import _options as opt
+from manyview.cli import _render
+from manyview.cli._methods import make_estimator, method_names, understood
+from manyview.cli._progress import method_progress
+from manyview.cli._sources import as_views, load_sources, make_request
+from manyview.cli._summary import scores
+from manyview.datasets import MultiViewData
+from manyview.metrics import adjusted_rand_score
+
+Count = Annotated[
+    int,
+    typer.Option(
+        "-k",
+        "--n-clusters",
+        metavar="K",
+        min=1,
+        help="Number of clusters.",
+        show_default=False,
+        rich_help_panel=opt.METHOD,
+    ),
+]
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        help="Comma-separated methods; all if not said.",
+        rich_help_panel=opt.METHOD,
+        show_default=False,
+    ),
+]
+
+
+def compare_command(
+    sources: opt.Sources,
+    n_clusters: Count,
+    methods: Methods = None,
+    labels: opt.Labels = None,
+    ids: opt.Ids = None,
+    align: opt.AlignOption = opt.Align.strict,
+    variables: opt.Variables = None,
+    header: opt.Header = None,
+    seed: opt.Seed = 0,
+    scale: opt.ScaleOption = None,
+    as_json: opt.AsJson = False,
+    debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
+) -> None:
+    """Run every method and show where they agree, and how well they do.
+
+    A method that fails is a row with its error. Scores appear when the true
+    classes are known; the agreement between methods needs none.
+
+    [bold]Examples[/bold]
+
+      manyview compare handwritten -k 10
+
+      manyview compare rna.csv protein.csv -k 5 --labels cell_type
+
+      manyview compare views.mat -k 7 --methods nsmvc,samvc --json
+    """
+    request = make_request(
+        sources,
+        labels=labels,
+        ids=ids,
+        align=align.value,
+        variables=variables,
+        header=header,
+    )
+    settings: dict[str, Any] = {
+        "n_clusters": n_clusters,
+        "random_state": seed,
+        **opt.scale_setting(scale),
+    }
+    chosen = list(method_names()) if methods is None else methods.split(",")
+    # Made first: a name that is none should not cost the time of the others.
+    estimators = [make_estimator(name.strip(), {}) for name in chosen]
+    data = load_sources(request)
+    content = compare(data, estimators, settings)
+    if as_json:
+        _render.as_json(content)
+    else:
+        _render.comparison(content)
+
+
+def compare(
+    data: MultiViewData, estimators: list[Any], settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Rows per method and the agreement between those that came through."""
+    views = as_views(data)
+    rows = []
+    found: dict[str, Any] = {}
+    with method_progress(_render.err, len(estimators)) as tell:
+        for estimator in estimators:
+            name = type(estimator).__name__
+            tell(name)
+            row, labels = _try(estimator, views, data.target, settings)
+            rows.append({"method": name, **row})
+            if labels is not None:
+                found[name] = labels
+    agreement = [
+        [float(adjusted_rand_score(a, b)) for b in found.values()]
+        for a in found.values()
+    ]
+    return {
+        "data": {"name": data.name, "n_samples": data.n_samples},
+        "settings": settings,
+        "methods": rows,
+        "agreement": {"methods": list(found), "ari": agreement},
+    }
+
+
+def _try(
+    estimator: Any, views: dict[str, Any], target: Any, settings: dict[str, Any]
+) -> tuple[dict[str, Any], Any]:
+    """One method: its row, and its labels unless it failed."""
+    started = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            estimator.set_params(**understood(estimator, settings)).fit(views)
+    except Exception as error:  # noqa: BLE001 - whatever it was, the others go on
+        reason = str(error) or type(error).__name__
+        return {"seconds": None, "sizes": None, "scores": None, "error": reason}, None
+    labels = np.asarray(estimator.labels_)
+    sizes = np.bincount(labels)
+    row: dict[str, Any] = {
+        "seconds": round(time.perf_counter() - started, 3),
+        "sizes": f"{sizes.min():,}–{sizes.max():,}",
+        "scores": None if target is None else scores(target, labels),
+        "error": None,
+    }
+    return row, labels

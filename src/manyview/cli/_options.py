@@ -1,0 +1,185 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from manyview.cli._methods import method_names
+from manyview.datasets import list_datasets
+
+# Where the running command finds its own words and whether to show stack traces.
+ARGUMENTS = "manyview.arguments"
+DEBUG = "manyview.debug"
+
+DATA = "Data"
+METHOD = "Method"
+OUTPUT = "Output"
+
+
+class Scale(StrEnum):
+    """How views are made comparable."""
+
+    auto = "auto"
+    minmax = "minmax"
+    zscore = "zscore"
+    l2 = "l2"
+    energy = "energy"
+    none = "none"
+
+
+class Align(StrEnum):
+    """What to do when views name different samples."""
+
+    strict = "strict"
+    intersection = "intersection"
+    missing = "missing"
+
+
+class Assignment(StrEnum):
+    """NSMVC's two assignment steps."""
+
+    sequential = "sequential"
+    majorize = "majorize"
+
+
+def _set_debug(ctx: typer.Context, wanted: bool) -> bool:
+    ctx.meta[DEBUG] = wanted
+    return wanted
+
+
+def _complete_sources(incomplete: str) -> list[str]:
+    return [name for name in list_datasets() if name.startswith(incomplete)]
+
+
+def _complete_methods(incomplete: str) -> list[str]:
+    return [name for name in method_names() if name.startswith(incomplete.lower())]
+
+
+def spoken_command(ctx: typer.Context) -> str:
+    """The command line as it was given, quoted for a shell."""
+    return shlex.join(["manyview", *ctx.meta.get(ARGUMENTS, [])])
+
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        help="A known data set (see [bold]manyview datasets[/bold]), one file per "
+        "view, or one file with several views. NAME=FILE names a view.",
+        autocompletion=_complete_sources,
+        show_default=False,
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        help="True classes, for scores only: a column or variable of the files, a file "
+        "(FILE or FILE:COLUMN), or - for one class per line on stdin.",
+        rich_help_panel=DATA,
+    ),
+]
+Ids = Annotated[
+    str | None,
+    typer.Option(
+        help="Column with the sample ids, if it is not found by itself.",
+        rich_help_panel=DATA,
+    ),
+]
+AlignOption = Annotated[
+    Align,
+    typer.Option(
+        help="When files name different samples: refuse, keep the common ones, or "
+        "keep all and treat views as missing.",
+        rich_help_panel=DATA,
+    ),
+]
+Variables = Annotated[
+    str | None,
+    typer.Option(
+        help="Comma-separated variables of a .mat, .npz or .h5mu file to use as views.",
+        rich_help_panel=DATA,
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether text tables start with column names; guessed if not said.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="Clustering method; [bold]manyview compare[/bold] runs them all.",
+        autocompletion=_complete_methods,
+        rich_help_panel=METHOD,
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=2**32 - 1,
+        help="Same seed, same result.",
+        rich_help_panel=METHOD,
+    ),
+]
+ScaleOption = Annotated[
+    Scale | None,
+    typer.Option(
+        help="How views are made comparable; the method's own choice if not said.",
+        rich_help_panel=METHOD,
+        show_default=False,
+    ),
+]
+NInit = Annotated[
+    int | None,
+    typer.Option(
+        "--n-init",
+        min=1,
+        help="Restarts; the method's own number if not said.",
+        rich_help_panel=METHOD,
+        show_default=False,
+    ),
+]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON for machines.", rich_help_panel=OUTPUT),
+]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace what is there.", rich_help_panel=OUTPUT),
+]
+Debug = Annotated[
+    bool,
+    typer.Option(
+        "--debug",
+        help="Show the stack trace of an error.",
+        callback=_set_debug,
+        is_eager=True,
+        rich_help_panel=OUTPUT,
+    ),
+]
+OutFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="File to write; stdout if not said.",
+        rich_help_panel=OUTPUT,
+        show_default=False,
+    ),
+]
+
+
+def scale_setting(scale: Any) -> dict[str, str | None]:
+    """The estimator parameter behind ``--scale``, if it was given."""
+    if scale is None:
+        return {}
+    return {"scale": None if scale.value == "none" else str(scale.value)}

@@ -1,0 +1,92 @@
+"""``manyview predict``: clusters of new samples."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from manyview.cli import _options as opt
+from manyview.cli import _output, _render
+from manyview.cli._sources import (
+    as_views,
+    load_sources,
+    make_request,
+    sample_names,
+)
+from manyview.cli._summary import scores
+
+Model = Annotated[
+    Path,
+    typer.Argument(
+        help="A model.mvz written by [bold]manyview cluster[/bold].",
+        show_default=False,
+    ),
+]
+
+
+def predict_command(
+    model: Model,
+    sources: opt.Sources,
+    out: opt.OutFile = None,
+    labels: opt.Labels = None,
+    ids: opt.Ids = None,
+    align: opt.AlignOption = opt.Align.strict,
+    variables: opt.Variables = None,
+    header: opt.Header = None,
+    as_json: opt.AsJson = False,
+    force: opt.Force = False,
+    debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
+) -> None:
+    """Assign new samples to the clusters of a saved model.
+
+    Prints sample, cluster and confidence as CSV. Views are matched by name (the
+    file's name, unless NAME=FILE says otherwise); a view that no new sample has
+    may be left out.
+
+    [bold]Examples[/bold]
+
+      manyview predict result/model.mvz rna=new_a.csv protein=new_b.csv
+
+      manyview predict result/model.mvz rna=new_a.csv --out labels.csv
+
+      manyview predict demo/model.mvz handwritten --json
+    """
+    from manyview._model_file import load_model
+    from manyview.explain import relative_margins
+
+    fitted = load_model(model)
+    data = load_sources(
+        make_request(
+            sources,
+            labels=labels,
+            ids=ids,
+            align=align.value,
+            variables=variables,
+            header=header,
+        )
+    )
+    views = as_views(data)
+    clusters = fitted.predict(views)
+    confidence = relative_margins(fitted.transform(views) ** 2, clusters)
+    names = sample_names(data)
+    if as_json:
+        _render.as_json(
+            {
+                "samples": names,
+                "clusters": clusters.tolist(),
+                "confidence": confidence.round(4).tolist(),
+                "scores": None
+                if data.target is None
+                else scores(data.target, clusters),
+            }
+        )
+        return
+    if out is None or str(out) == "-":
+        _output.write_labels(sys.stdout, names, clusters, confidence)
+        return
+    with _output.new_file(out, force=force) as file:
+        _output.write_labels(file, names, clusters, confidence)
+    _render.line(f"Written to {out}: {len(names):,} samples.")

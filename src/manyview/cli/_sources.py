@@ -1,0 +1,171 @@
+"""From what stands on the command line to views."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from manyview.datasets import (
+    MultiViewData,
+    dataset_info,
+    list_datasets,
+    load_dataset,
+    read_views,
+)
+from manyview.exceptions import DatasetError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """Which data is wanted; as plain values, so that it can be written down."""
+
+    sources: tuple[str, ...]
+    labels: str | None = None
+    ids: str | None = None
+    align: Literal["strict", "intersection", "missing"] = "strict"
+    variables: tuple[str, ...] | None = None
+    header: bool | None = None
+
+    def resolved(self) -> Request:
+        """The same request, independent of the current folder."""
+        return Request(
+            sources=tuple(_absolute(source) for source in self.sources),
+            labels=None if self.labels is None else _absolute(self.labels),
+            ids=self.ids,
+            align=self.align,
+            variables=self.variables,
+            header=self.header,
+        )
+
+
+def make_request(
+    sources: Sequence[str],
+    *,
+    labels: str | None,
+    ids: str | None,
+    align: str,
+    variables: str | None,
+    header: bool | None,
+) -> Request:
+    """A request from the values of the command's options."""
+    chosen = None
+    if variables is not None:
+        chosen = tuple(name.strip() for name in variables.split(","))
+    return Request(
+        sources=tuple(sources),
+        labels=labels,
+        ids=ids,
+        align=align,  # type: ignore[arg-type]
+        variables=chosen,
+        header=header,
+    )
+
+
+def load_sources(request: Request, *, progress: bool | None = None) -> MultiViewData:
+    """Read the data that a request names."""
+    sources = request.sources
+    known = [s for s in sources if s in list_datasets() and not Path(s).exists()]
+    if known:
+        if len(sources) > 1 or request.labels is not None:
+            msg = (
+                f"{known[0]} is a known data set with views and classes of its own; it "
+                "goes without further files and without --labels."
+            )
+            raise DatasetError(msg)
+        return load_dataset(sources[0], progress=progress)
+    paths = [_split_name(source) for source in sources]
+    for _, path in paths:
+        _check_exists(path)
+    options: dict[str, Any] = {
+        "ids": request.ids,
+        "align": request.align,
+        "variables": request.variables,
+        "header": request.header,
+    }
+    chosen = _choose_form(paths)
+    if request.labels == "-":
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "stdin.csv"
+            file.write_text("label\n" + sys.stdin.read(), encoding="utf-8")
+            return read_views(chosen, labels_file=file, **options)
+    return read_views(chosen, **_label_options(request.labels), **options)
+
+
+def as_views(data: MultiViewData) -> dict[str, Any]:
+    """Views by name, the form that lets a model recognise them later."""
+    return dict(zip(data.view_names, data.views, strict=True))
+
+
+def title_of(data: MultiViewData) -> str:
+    """A heading: the data set's title, the file's name, or the names of the views."""
+    if data.name in list_datasets() and data.description:
+        return dataset_info(data.name).title
+    if data.name == "views":
+        return " + ".join(data.view_names)
+    return data.name
+
+
+def sample_names(data: MultiViewData) -> list[str]:
+    """Sample ids, or positions from 0 where the data has none."""
+    if data.sample_ids is None:
+        return [str(i) for i in range(data.n_samples)]
+    return [str(name) for name in data.sample_ids]
+
+
+def _choose_form(paths: Sequence[tuple[str | None, str]]) -> Any:
+    """One path, a list, or a mapping of names: what `read_views` tells apart."""
+    if all(name is None for name, _ in paths):
+        return paths[0][1] if len(paths) == 1 else [path for _, path in paths]
+    named = {name or Path(path).stem: path for name, path in paths}
+    if len(named) < len(paths):
+        msg = f"Two views have the same name; the names are {sorted(named)}."
+        raise DatasetError(msg)
+    return named
+
+
+def _label_options(labels: str | None) -> dict[str, Any]:
+    """What ``--labels`` stands for: a file, a column of a file, or a column."""
+    if labels is None or Path(labels).is_file():
+        return {"labels": None, "labels_file": labels}
+    path, colon, column = labels.rpartition(":")
+    if colon and Path(path).is_file():
+        return {"labels": column, "labels_file": path}
+    if Path(labels).suffix.lower() in {".csv", ".tsv", ".txt", ".npy", ".parquet"}:
+        msg = f"--labels {labels} looks like a file, but there is none of this name."
+        raise DatasetError(msg)
+    return {"labels": labels, "labels_file": None}
+
+
+def _split_name(source: str) -> tuple[str | None, str]:
+    if Path(source).exists() or "=" not in source:
+        return None, source
+    name, _, path = source.partition("=")
+    return name, path
+
+
+def _check_exists(path: str) -> None:
+    if Path(path).exists():
+        return
+    msg = f"{path} is neither a file nor a known data set."
+    close = difflib.get_close_matches(path.lower(), list_datasets(), n=1, cutoff=0.6)
+    folder = Path(path).parent
+    siblings = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+    near = difflib.get_close_matches(Path(path).name, siblings, n=1, cutoff=0.7)
+    if close or near:
+        msg += f" Did you mean {close[0] if close else folder / near[0]}?"
+    else:
+        msg += f" Known data sets: {', '.join(list_datasets())}."
+    raise DatasetError(msg)
+
+
+def _absolute(source: str) -> str:
+    name, path = _split_name(source)
+    if not Path(path).exists():
+        return source
+    full = str(Path(path).resolve())
+    return full if name is None else f"{name}={full}"

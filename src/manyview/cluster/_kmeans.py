@@ -1,0 +1,282 @@
+"""K-means on one view and on all views side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from manyview._results import OnIteration
+from manyview._sklearn_compat import Interval
+from manyview._typing import FloatArray
+from manyview._views import ViewSet
+from manyview.cluster._centroids import SHARED_CONSTRAINTS, CentroidClusterer
+from manyview.exceptions import ViewError
+
+if TYPE_CHECKING:
+    from manyview._rows import Rows
+    from manyview._solvers._weighted import CentroidResult
+
+
+class _Lloyd(CentroidClusterer):
+    """K-means++ seeding and Lloyd iterations; the smallest inertia wins."""
+
+    _plain_distances = False
+
+    max_iter: int
+
+    def _solve(
+        self,
+        prepared: tuple[Rows, ...],
+        random_state: np.random.RandomState,
+        on_iteration: OnIteration | None,
+    ) -> CentroidResult:
+        from manyview._solvers._kmeans import solve_kmeans
+        from manyview._solvers._start import start_kmeans_plusplus
+
+        start = start_kmeans_plusplus(prepared, self.n_clusters, random_state)
+        return solve_kmeans(
+            prepared, start, max_iter=self.max_iter, on_iteration=on_iteration
+        )
+
+    def _choose(self, runs: Iterable[Any]) -> Any:
+        return min(runs, key=lambda run: float(run.objective))
+
+
+class ConcatKMeans(_Lloyd):
+    """K-means on all views side by side.
+
+    The plainest way to use several views: their features are joined into one long
+    vector per sample, and Lloyd's algorithm runs on that. Nothing is copied for it.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    max_iter : int, default=100
+        Most iterations of one restart.
+    n_init : int, default=1
+        Number of k-means++ starts. The one with the smallest inertia wins.
+    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default=None
+        How views are made comparable, as in `NSMVC`. None joins the raw features, as
+        the published comparisons do; views in large units then decide alone.
+    view_sizes : list of int or None, default=None
+        Splits one 2-D array into views: features per view, in column order.
+    random_state : int, RandomState instance or None, default=None
+        Source of the starts.
+    verbose : int, default=0
+        Above 0, every iteration is reported on stderr.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
+        Centres per view, in the view's own units (with ``"l2"`` scaling, means of
+        unit-length rows).
+    view_weights_ : ndarray of shape (n_views,)
+        The same for all views, adding up to 1: none is preferred.
+    unexplained_ : ndarray of shape (n_views,)
+        Share of each view's scatter left within clusters.
+    objective_ : float
+        Inertia: summed squared distance to the centres, in scaled units.
+    n_iter_ : int
+        Iterations of the chosen restart.
+    history_ : tuple of IterationRecord
+        One record per iteration of the chosen restart.
+    scales_ : tuple of ViewScale
+        Scaling learned for each view.
+    view_names_ : list of str
+        Names of the views.
+    n_features_in_ : int
+        Number of features, over all views.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X was one frame with string column names.
+
+    Notes
+    -----
+    Minimises ``sum_v sum_i ||x_vi - mu_v,z(i)||^2`` over labels z and centres mu:
+
+    1. Greedy k-means++ seeding on the summed squared distances.
+    2. Centres become the means of their samples, samples go to the nearest centre;
+       repeat until no label moves.
+
+    A sample that lacks views is compared in the ones it has. Ties keep the current
+    label, a cluster that runs empty keeps its centre.
+
+    References
+    ----------
+    S. Lloyd. Least squares quantization in PCM. IEEE Transactions on Information
+    Theory 28, 1982.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyview.cluster import ConcatKMeans
+    >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
+    >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
+    >>> labels = ConcatKMeans(n_clusters=2, random_state=0).fit_predict([sound, light])
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = SHARED_CONSTRAINTS
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        max_iter: int = 100,
+        n_init: int = 1,
+        scale: str | None = None,
+        view_sizes: Sequence[int] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.scale = scale
+        self.view_sizes = view_sizes
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class ViewKMeans(_Lloyd):
+    """K-means on one chosen view.
+
+    Shows what a view is worth by itself; the other views are checked, but not used.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    view : int or str, default=0
+        The view to cluster: its position, or its name.
+    max_iter : int, default=100
+        Most iterations of one restart.
+    n_init : int, default=1
+        Number of k-means++ starts. The one with the smallest inertia wins.
+    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default=None
+        How the view is scaled, as in `NSMVC`. None takes the raw features.
+    view_sizes : list of int or None, default=None
+        Splits one 2-D array into views: features per view, in column order.
+    random_state : int, RandomState instance or None, default=None
+        Source of the starts.
+    verbose : int, default=0
+        Above 0, every iteration is reported on stderr.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    view_ : int
+        Position of the view that was clustered.
+    cluster_centers_ : list of one ndarray of shape (n_clusters, n_features_v)
+        Centres in the chosen view's own units (with ``"l2"`` scaling, means of
+        unit-length rows).
+    view_weights_ : ndarray of shape (n_views,)
+        One for the chosen view, zero for the others.
+    unexplained_ : ndarray of shape (1,)
+        Share of the chosen view's scatter left within clusters.
+    objective_ : float
+        Inertia: summed squared distance to the centres, in scaled units.
+    n_iter_ : int
+        Iterations of the chosen restart.
+    history_ : tuple of IterationRecord
+        One record per iteration of the chosen restart.
+    scales_ : tuple of one ViewScale
+        Scaling learned for the chosen view.
+    view_names_ : list of str
+        Names of all views.
+    n_features_in_ : int
+        Number of features, over all views.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X was one frame with string column names.
+
+    Notes
+    -----
+    Lloyd's algorithm after greedy k-means++ seeding, as in `ConcatKMeans`, on one
+    view. Every sample must have that view.
+
+    References
+    ----------
+    S. Lloyd. Least squares quantization in PCM. IEEE Transactions on Information
+    Theory 28, 1982.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyview.cluster import ViewKMeans
+    >>> views = {
+    ...     "noise": np.array([[0.3], [0.1], [0.2], [0.4]]),
+    ...     "light": np.array([[3.0], [3.1], [9.0], [9.2]]),
+    ... }
+    >>> model = ViewKMeans(n_clusters=2, view="light", random_state=0).fit(views)
+    >>> bool(model.labels_[0] == model.labels_[1] != model.labels_[2])
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
+        "view": [Interval(Integral, 0, None, closed="left"), str],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        view: int | str = 0,
+        max_iter: int = 100,
+        n_init: int = 1,
+        scale: str | None = None,
+        view_sizes: Sequence[int] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.view = view
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.scale = scale
+        self.view_sizes = view_sizes
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
+        self.view_ = self._find_view(views.names)
+        return super()._prepare(views)
+
+    def _find_view(self, names: tuple[str, ...]) -> int:
+        if isinstance(self.view, str):
+            if self.view in names:
+                return names.index(self.view)
+        elif self.view < len(names):
+            return int(self.view)
+        msg = (
+            f"view={self.view!r} is none of the {len(names)} views {list(names)}. "
+            "Pass a position from 0, or a name."
+        )
+        raise ViewError(msg)
+
+    def _used(self, views: ViewSet) -> ViewSet:
+        array, present = views.arrays[self.view_], views.present[self.view_]
+        name = views.names[self.view_]
+        if present is not None:
+            msg = (
+                f"ViewKMeans clusters view {name!r} alone, but sample "
+                f"{np.flatnonzero(~present)[0]} lacks it. Remove such samples, choose "
+                "another view, or use ConcatKMeans."
+            )
+            raise ViewError(msg)
+        return ViewSet(arrays=(array,), present=(None,), names=(name,))
+
+    def _score_weights(self) -> FloatArray:
+        return np.ones(1)
+
+    def _store(self, best: CentroidResult) -> None:
+        super()._store(best)
+        self.view_weights_ = np.zeros(len(self.view_names_))
+        self.view_weights_[self.view_] = 1.0

@@ -1,0 +1,210 @@
+"""Features that set a cluster apart from all other samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from manyview._typing import BoolArray, FloatArray, IntArray
+from manyview._views import (
+    SCAN_ELEMENTS,
+    ViewArray,
+    check_views,
+    is_single_array,
+    row_blocks,
+)
+from manyview.exceptions import ViewError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FeatureEffect:
+    """How one feature sets one cluster apart.
+
+    Parameters
+    ----------
+    cluster : int
+        The cluster.
+    view : str
+        Name of the view.
+    feature : str
+        Name of the feature.
+    effect : float
+        Difference of the two means in pooled standard deviations (Cohen's d); positive
+        if the feature is larger inside. Infinite if it is constant on both sides.
+    inside, outside : float
+        Mean of the feature over the cluster and over all other samples.
+    """
+
+    cluster: int
+    view: str
+    feature: str
+    effect: float
+    inside: float
+    outside: float
+
+
+def separating_features(
+    X: Any,
+    labels: Any,
+    *,
+    feature_names: Sequence[Sequence[str]] | None = None,
+    view_sizes: Sequence[int] | None = None,
+    n_features: int = 5,
+) -> tuple[FeatureEffect, ...]:
+    """The features that separate each cluster most from the rest, over all views.
+
+    Parameters
+    ----------
+    X : views in any form that an estimator takes
+        The samples. Rows of NaN do not count.
+    labels : array-like of shape (n_samples,)
+        Clusters as whole numbers from 0.
+    feature_names : sequence of sequences of str, default=None
+        Names per view. None takes the columns of data frames and numbers the others.
+    view_sizes : sequence of int, default=None
+        Splits one 2-D array into views.
+    n_features : int, default=5
+        Features to name per cluster.
+
+    Returns
+    -------
+    effects : tuple of FeatureEffect
+        Cluster by cluster, strongest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyview.explain import separating_features
+    >>> views = [np.array([[0.0, 3.0], [1.0, 4.0], [8.0, 3.0], [9.0, 4.0]])]
+    >>> best = separating_features(views, [0, 0, 1, 1], n_features=1)[0]
+    >>> best.feature, round(best.effect, 2), best.inside, best.outside
+    ('0', -11.31, 0.5, 8.5)
+    """
+    views = check_views(X, view_sizes=view_sizes)
+    labels = np.asarray(labels)
+    if labels.shape != (views.n_samples,):
+        msg = f"labels have shape {labels.shape}, expected ({views.n_samples},)."
+        raise ViewError(msg)
+    names = feature_names or names_of_features(X, views.n_features)
+    found: list[list[FeatureEffect]] = [[] for _ in range(int(labels.max()) + 1)]
+    for array, present, view, columns in zip(
+        views.arrays, views.present, views.names, names, strict=True
+    ):
+        effects, inside, outside = _effects(array, present, labels, len(found))
+        for cluster, of_view in enumerate(found):
+            strength = np.abs(effects[cluster])
+            for j in np.argsort(-strength, kind="stable")[:n_features]:
+                if strength[j] > 0:
+                    of_view.append(
+                        FeatureEffect(
+                            cluster=cluster,
+                            view=view,
+                            feature=str(columns[j]),
+                            effect=float(effects[cluster, j]),
+                            inside=float(inside[cluster, j]),
+                            outside=float(outside[cluster, j]),
+                        )
+                    )
+    return tuple(
+        effect
+        for of_cluster in found
+        for effect in sorted(of_cluster, key=lambda e: -abs(e.effect))[:n_features]
+    )
+
+
+def names_of_features(X: Any, n_features: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+    """Column names where a view is a data frame, column numbers elsewhere.
+
+    Parameters
+    ----------
+    X : views in any form that an estimator takes
+        The views.
+    n_features : sequence of int
+        Features per view.
+
+    Returns
+    -------
+    names : tuple of tuple of str
+        One name per feature and view.
+    """
+    if is_single_array(X):
+        columns = [str(name) for name in getattr(X, "columns", range(sum(n_features)))]
+        edges = np.cumsum([0, *n_features])
+        return tuple(
+            tuple(columns[edges[v] : edges[v + 1]]) for v in range(len(n_features))
+        )
+    views: list[Any] = [None] * len(n_features)
+    if isinstance(X, Mapping):
+        views = list(X.values())
+    elif isinstance(X, (list, tuple)):
+        views = list(X)
+    return tuple(
+        tuple(str(name) for name in getattr(view, "columns", range(width)))
+        for view, width in zip(views, n_features, strict=True)
+    )
+
+
+def _effects(
+    array: ViewArray, present: BoolArray | None, labels: IntArray, n_clusters: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(n_clusters, n_features) each: Cohen's d, mean inside, mean outside."""
+    counts, sums, squares, origin = _cluster_sums(array, present, labels, n_clusters)
+    n_in = counts[:, None]
+    n_out = counts.sum() - n_in
+    inside = sums / np.maximum(1, n_in)
+    outside = (sums.sum(axis=0) - sums) / np.maximum(1, n_out)
+    within = squares - n_in * inside**2
+    without = squares.sum(axis=0) - squares - n_out * outside**2
+    pooled = np.maximum(within + without, 0.0) / np.maximum(1, counts.sum() - 2)
+    difference = inside - outside
+    # Differences at the size of rounding are none.
+    scale = np.abs(inside) + np.abs(outside)
+    difference[np.abs(difference) <= 1e-12 * scale] = 0.0
+    difference[((n_in == 0) | (n_out == 0))[:, 0]] = 0.0
+    noise = 1e-14 * squares.sum(axis=0) / np.maximum(1, counts.sum())
+    constant = pooled <= noise
+    spread = np.sqrt(np.where(constant, 1.0, pooled))
+    never = np.where(difference == 0, 0.0, np.copysign(np.inf, difference))
+    effect = np.where(constant, never, difference / spread)
+    return effect, inside + origin, outside + origin
+
+
+def _cluster_sums(
+    array: ViewArray, present: BoolArray | None, labels: IntArray, n_clusters: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Counts, sums and sums of squares per cluster, taken from an origin near the data.
+
+    Squares of values far from zero would drown the differences between them.
+    """
+    n_columns = array.shape[1]
+    counts = np.zeros(n_clusters)
+    sums = np.zeros((n_clusters, n_columns))
+    squares = np.zeros((n_clusters, n_columns))
+    origin: FloatArray | None = None
+    for rows in row_blocks(array.shape[0], n_columns, SCAN_ELEMENTS):
+        keep = slice(None) if present is None else present[rows]
+        clusters = labels[rows][keep]
+        n_rows = len(clusters)
+        if not n_rows:
+            continue
+        member = sparse.csr_array(
+            (np.ones(n_rows), (clusters, np.arange(n_rows))), shape=(n_clusters, n_rows)
+        )
+        counts += np.bincount(clusters, minlength=n_clusters)
+        if sparse.issparse(array):
+            # Zeros are where a sparse view has its mass: zero is a good origin.
+            block = array[rows][keep].astype(np.float64)
+            sums += (member @ block).toarray()
+            squares += (member @ block.multiply(block).tocsr()).toarray()
+            continue
+        values = np.asarray(array[rows], dtype=np.float64)[keep]
+        if origin is None:
+            origin = values.mean(axis=0)
+        values = values - origin
+        sums += np.asarray(member @ values)
+        squares += np.asarray(member @ values**2)
+    return counts, sums, squares, np.zeros(n_columns) if origin is None else origin

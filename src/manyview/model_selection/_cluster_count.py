@@ -1,0 +1,247 @@
+"""The number of clusters, by how well clusters are found again on subsamples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils import check_random_state
+
+from manyview._typing import FloatArray, IntArray
+from manyview._views import ViewSet, check_views
+from manyview.cluster import NSMVC
+from manyview.exceptions import ViewError
+
+OnProgress = Callable[[int, int], None]
+
+# A cluster that is found again with a mean Jaccard index of this counts as stable
+# (Hennig, 2007).
+STABLE = 0.75
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterCountChoice:
+    """Outcome of `choose_n_clusters`.
+
+    Parameters
+    ----------
+    n_clusters : int
+        The chosen number.
+    candidates : tuple of int
+        Numbers that were tried, in rising order.
+    weakest : tuple of float
+        For each candidate, how well its least stable cluster is found again: the mean
+        Jaccard index over subsamples.
+    agreement : tuple of float
+        For each candidate, the mean adjusted Rand index between the labels of all
+        samples and those of the subsamples.
+    threshold : float
+        What `weakest` must reach.
+    reached : bool
+        Whether the chosen number reaches it; if not, none does.
+    """
+
+    n_clusters: int
+    candidates: tuple[int, ...]
+    weakest: tuple[float, ...]
+    agreement: tuple[float, ...]
+    threshold: float
+    reached: bool
+
+
+def choose_n_clusters(
+    X: Any,
+    candidates: Iterable[int] = range(2, 16),
+    *,
+    estimator: Any = None,
+    n_subsamples: int = 6,
+    subsample: float = 0.8,
+    max_samples: int = 2000,
+    threshold: float = STABLE,
+    random_state: int | np.random.RandomState | None = None,
+    on_progress: OnProgress | None = None,
+) -> ClusterCountChoice:
+    """Choose the number of clusters by the stability of every single cluster.
+
+    For each candidate the data is clustered once as a whole and once on each of several
+    random subsamples. A cluster is stable if the subsamples find it again. The largest
+    number whose clusters are all stable wins; if there is none, the number whose
+    weakest cluster is most stable. Known classes play no part.
+
+    Parameters
+    ----------
+    X : views in any form that ``fit`` takes
+        The samples.
+    candidates : iterable of int, default=range(2, 16)
+        Numbers of clusters to try, from 2. A single cluster is always stable, so
+        stability cannot tell whether there is any structure at all.
+    estimator : estimator, default=None
+        What clusters; its ``n_clusters`` and ``random_state`` are replaced, and
+        ``n_init`` is raised to the number of clusters where it is lower. None means
+        ``NSMVC(n_init=5, assignment="majorize")``.
+    n_subsamples : int, default=6
+        Subsamples per candidate.
+    subsample : float in (0, 1), default=0.8
+        Share of the samples in each.
+    max_samples : int, default=2000
+        Work on no more than these, drawn at random, to keep large data affordable.
+    threshold : float, default=0.75
+        Mean Jaccard index from which a cluster counts as stable.
+    random_state : int, RandomState instance or None, default=None
+        Draws samples and starts.
+    on_progress : callable, default=None
+        Called as ``on_progress(n_done, n_fits)`` after every fit.
+
+    Returns
+    -------
+    choice : ClusterCountChoice
+        The number and the curve behind it.
+
+    References
+    ----------
+    C. Hennig. Cluster-wise assessment of cluster stability. Computational Statistics &
+    Data Analysis, 2007.
+
+    Examples
+    --------
+    >>> from manyview.datasets import make_views
+    >>> from manyview.model_selection import choose_n_clusters
+    >>> data = make_views(150, 3, random_state=0)
+    >>> choose_n_clusters(data.views, range(2, 6), random_state=0).n_clusters
+    3
+    """
+    if estimator is None:
+        estimator = NSMVC(n_init=5, assignment="majorize")
+    views = check_views(X, view_sizes=estimator.view_sizes)
+    source = check_random_state(random_state)
+    everyone = _draw(views.n_samples, min(max_samples, views.n_samples), source)
+    n_drawn = int(subsample * len(everyone))
+    tried = _check_candidates(candidates, n_drawn)
+    # The same subsamples and seeds for every candidate: the curve is paired.
+    draws = [_draw(len(everyone), n_drawn, source) for _ in range(n_subsamples)]
+    seeds = [int(seed) for seed in source.randint(2**31 - 1, size=n_subsamples + 1)]
+    n_fits = len(tried) * len(seeds)
+    n_done = 0
+    weakest, agreement = [], []
+    for n_clusters in tried:
+        labellings = []
+        for rows, seed in zip([np.arange(len(everyone)), *draws], seeds, strict=True):
+            model = _with_clusters(estimator, n_clusters, seed)
+            labellings.append(_labels(model, views, everyone[rows]))
+            n_done += 1
+            if on_progress is not None:
+                on_progress(n_done, n_fits)
+        whole, *parts = labellings
+        found = np.array(
+            [
+                recovery(whole[rows], labels, n_clusters)
+                for rows, labels in zip(draws, parts, strict=True)
+            ]
+        )
+        weakest.append(float(found.mean(axis=0).min()))
+        scores = [
+            adjusted_rand_score(whole[rows], labels)
+            for rows, labels in zip(draws, parts, strict=True)
+        ]
+        agreement.append(float(np.mean(scores)))
+    return _choose(tried, weakest, agreement, threshold)
+
+
+def recovery(reference: Any, labels: Any, n_clusters: int) -> FloatArray:
+    """How well each reference cluster is found again in another labelling.
+
+    Parameters
+    ----------
+    reference : array-like of shape (n_samples,)
+        Labels from 0 to ``n_clusters - 1``.
+    labels : array-like of shape (n_samples,)
+        Another labelling of the same samples.
+    n_clusters : int
+        Number of reference clusters.
+
+    Returns
+    -------
+    recovered : ndarray of shape (n_clusters,)
+        Jaccard index with the most similar cluster, 0 for a cluster without samples.
+
+    Examples
+    --------
+    >>> from manyview.model_selection import recovery
+    >>> recovery([0, 0, 0, 1], [1, 1, 0, 0], 2).round(2).tolist()
+    [0.67, 0.5]
+    """
+    shared = contingency_matrix(reference, labels).astype(np.float64)
+    union = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0) - shared
+    recovered = np.zeros(n_clusters)
+    recovered[np.unique(reference)] = (shared / union).max(axis=1)
+    return recovered
+
+
+def _choose(
+    tried: Sequence[int],
+    weakest: Sequence[float],
+    agreement: Sequence[float],
+    threshold: float,
+) -> ClusterCountChoice:
+    stable = [k for k, value in zip(tried, weakest, strict=True) if value >= threshold]
+    chosen = stable[-1] if stable else tried[int(np.argmax(weakest))]
+    return ClusterCountChoice(
+        n_clusters=chosen,
+        candidates=tuple(tried),
+        weakest=tuple(weakest),
+        agreement=tuple(agreement),
+        threshold=threshold,
+        reached=bool(stable),
+    )
+
+
+def _check_candidates(candidates: Iterable[int], n_drawn: int) -> list[int]:
+    tried = sorted(set(candidates))
+    if not tried:
+        msg = "candidates is empty: pass the numbers of clusters to try."
+        raise ViewError(msg)
+    if tried[0] < 2:
+        msg = (
+            f"candidates start at {tried[0]}, but stability says nothing below 2 "
+            "clusters. Start at 2."
+        )
+        raise ViewError(msg)
+    if tried[-1] > n_drawn:
+        msg = (
+            f"candidates go up to {tried[-1]} clusters, but a subsample has {n_drawn} "
+            "samples. Try fewer clusters."
+        )
+        raise ViewError(msg)
+    return tried
+
+
+def _draw(n_samples: int, n_drawn: int, source: np.random.RandomState) -> IntArray:
+    return np.sort(source.permutation(n_samples)[:n_drawn])
+
+
+def _with_clusters(estimator: Any, n_clusters: int, seed: int) -> Any:
+    """An unfitted copy for one candidate; its views will come by name."""
+    model = clone(estimator)
+    model.set_params(n_clusters=n_clusters, random_state=seed, view_sizes=None)
+    if "n_init" in model.get_params():
+        # The more clusters, the more ways to be stuck: a start that is would look like
+        # a cluster that is not there.
+        model.set_params(n_init=max(model.n_init, n_clusters))
+    return model
+
+
+def _labels(model: Any, views: ViewSet, rows: IntArray) -> IntArray:
+    part = {
+        name: array[rows] for name, array in zip(views.names, views.arrays, strict=True)
+    }
+    with warnings.catch_warnings():
+        # A run cut short is as good a test of stability as any other.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return np.asarray(model.fit(part).labels_)

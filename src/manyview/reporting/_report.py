@@ -1,0 +1,323 @@
+"""The clustering report: from a fitted estimator to one HTML file."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manyview import __version__
+from manyview._typing import IntArray
+from manyview.exceptions import ViewError
+from manyview.explain import (
+    Explanation,
+    explain,
+    explain_labels,
+    map_samples,
+    separating_features,
+)
+from manyview.plotting._colors import cluster_colors
+from manyview.reporting import _figures as draw
+from manyview.reporting import _tables as tables
+from manyview.reporting import _words as words
+from manyview.reporting._page import Figure, render_page, write_page
+from manyview.reporting._subject import ReportOptions, Subject, class_names
+
+if TYPE_CHECKING:
+    from manyview.model_selection import ClusterCountChoice
+
+# Coordinates of the maps are sent as whole numbers up to this; map.js knows it too.
+MAP_EXTENT = 4095
+
+
+def report(
+    estimator: Any,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Clusters",
+    sample_ids: Sequence[str] | None = None,
+    feature_names: Sequence[Sequence[str]] | None = None,
+    target: Any = None,
+    target_names: Sequence[str] = (),
+    command: str | None = None,
+    provenance: Sequence[tuple[str, str]] = (),
+    choice: ClusterCountChoice | None = None,
+    max_samples: int = 3000,
+) -> Path:
+    """Write a report about a fitted estimator as one self-contained HTML file.
+
+    The page needs no network. It shows cluster sizes, maps of the samples, how far each
+    view can be trusted, which samples joined late, where views disagree, the features
+    that separate clusters, convergence, and the settings.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Any clusterer of manyview. NSMVC has more to show than the others.
+    X : views in any form that ``fit`` takes
+        The samples of the fit.
+    path : path-like
+        File to write; an existing one is replaced.
+    title : str, default="Clusters"
+        Heading.
+    sample_ids : sequence of str, default=None
+        Names of the samples; None numbers them from 0.
+    feature_names : sequence of sequences of str, default=None
+        Names of the features per view; None takes the columns of data frames and
+        numbers the others.
+    target : array-like of shape (n_samples,), default=None
+        Known classes. They are compared with the clusters and used for nothing else.
+    target_names : sequence of str, default=()
+        Names of the classes 0, 1, ..., if `target` holds such codes.
+    command : str, default=None
+        Command line that repeats the result.
+    provenance : sequence of (str, str), default=()
+        Further facts about the data.
+    choice : ClusterCountChoice, default=None
+        How the number of clusters was chosen.
+    max_samples : int, default=3000
+        Samples shown on the maps; more are drawn at random, and the page says so.
+
+    Returns
+    -------
+    path : Path
+        The file.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> from manyview import NSMVC
+    >>> from manyview.reporting import report
+    >>> sound = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> light = np.array([[1.0], [1.0], [5.0], [5.0]])
+    >>> views = [sound, light]
+    >>> model = NSMVC(n_clusters=2, random_state=0).fit(views)
+    >>> path = report(model, views, os.path.join(tempfile.mkdtemp(), "report.html"))
+    >>> path.name
+    'report.html'
+    """
+    options = ReportOptions(
+        title=title,
+        sample_ids=sample_ids,
+        feature_names=feature_names,
+        target=target,
+        target_names=target_names,
+        command=command,
+        provenance=provenance,
+        choice=choice,
+        max_samples=max_samples,
+    )
+    explanation = explain(estimator, X)
+    return write_page(path, render_report(estimator, X, explanation, options))
+
+
+def report_labels(
+    labels: Any,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    method: str,
+    options: ReportOptions,
+) -> Path:
+    """Write a report about labels whose estimator is not at hand any more."""
+    explanation = explain_labels(X, labels)
+    content = render_report(None, X, explanation, options, method=method)
+    return write_page(path, content)
+
+
+def render_report(
+    estimator: Any,
+    X: Any,
+    explanation: Explanation,
+    options: ReportOptions,
+    *,
+    method: str | None = None,
+) -> str:
+    """The HTML of a report."""
+    subject = _study(estimator, X, explanation, options, method)
+    sections = [("clusters", "Clusters"), ("map", "Map"), ("views", "Views")]
+    if options.choice is not None:
+        sections.insert(1, ("choice", "Number of clusters"))
+    if subject.classes is not None:
+        sections.insert(-1, ("classes", "Known classes"))
+    if subject.paced:
+        sections.append(("pacing", "Self-pacing"))
+    sections += [("disagreement", "Disagreement"), ("features", "Features")]
+    if subject.history:
+        sections.append(("convergence", "Convergence"))
+    sections.append(("settings", "Settings"))
+    return render_page(
+        "clustering.html",
+        figures=_all_figures(subject),
+        data={"map": _map_data(subject)},
+        scripts=("map.js",),
+        sections=sections,
+        **_context(subject),
+    )
+
+
+def _study(
+    estimator: Any,
+    X: Any,
+    explanation: Explanation,
+    options: ReportOptions,
+    method: str | None,
+) -> Subject:
+    labels = explanation.labels
+    n_samples = len(labels)
+    ids = options.sample_ids
+    if ids is None:
+        ids = [str(i) for i in range(n_samples)]
+    if len(ids) != n_samples:
+        msg = f"{len(ids)} sample ids were given for {n_samples} samples."
+        raise ViewError(msg)
+    view_sizes = getattr(estimator, "view_sizes", None)
+    return Subject(
+        estimator=estimator,
+        method=method or type(estimator).__name__,
+        explanation=explanation,
+        sample_map=map_samples(
+            X, labels, estimator=estimator, max_samples=options.max_samples
+        ),
+        effects=separating_features(
+            X, labels, feature_names=options.feature_names, view_sizes=view_sizes
+        ),
+        sizes=np.bincount(labels),
+        ids=ids,
+        options=options,
+        n_features=_widths(X, view_sizes),
+        classes=_classes(options, n_samples),
+        history=tuple(getattr(estimator, "history_", ())),
+    )
+
+
+def _widths(X: Any, view_sizes: Any) -> tuple[int, ...]:
+    from manyview._views import check_views
+
+    return check_views(X, view_sizes=view_sizes).n_features
+
+
+def _classes(options: ReportOptions, n_samples: int) -> IntArray | None:
+    """Known classes as codes into `class_names`."""
+    if options.target is None:
+        return None
+    target = np.asarray(options.target)
+    if target.shape != (n_samples,):
+        msg = f"target has shape {target.shape}, expected ({n_samples},)."
+        raise ViewError(msg)
+    return np.asarray(np.unique(target, return_inverse=True)[1])
+
+
+def _all_figures(subject: Subject) -> dict[str, Figure]:
+    explanation, options = subject.explanation, subject.options
+    names = explanation.view_names
+    shares = [
+        ("agreement with the result", explanation.agreement, "theme:accent"),
+        ("explained", 1 - explanation.unexplained, "#2a9d6f"),
+    ]
+    figures = {
+        "sizes": draw.sizes_figure(subject.sizes, tables.mean_confidence(explanation)),
+        "agreement": draw.agreement_figure(names, explanation.view_agreement),
+    }
+    if subject.paced:
+        shares.append(("exponent", subject.estimator.exponents_, "#e07b39"))
+        figures["joining"] = draw.joining_figure(names, subject.estimator.joined_pace_)
+        figures["exponents"] = draw.exponents_figure(names, subject.history)
+    figures["trust"] = draw.trust_figure(names, shares)
+    if subject.history:
+        figures["convergence"] = draw.convergence_figure(subject.history)
+    if subject.classes is not None:
+        table = tables.contingency(explanation.labels, subject.classes)
+        figures["classes"] = draw.classes_figure(table, class_names(options))
+    if options.choice is not None:
+        figures["choice"] = draw.choice_figure(options.choice)
+    return figures
+
+
+def _map_data(subject: Subject) -> dict[str, Any]:
+    shown = subject.sample_map.samples
+    explanation = subject.explanation
+    positions = [subject.sample_map.fused, *subject.sample_map.views]
+    content: dict[str, Any] = {
+        "ids": [str(subject.ids[i]) for i in shown],
+        "labels": explanation.labels[shown],
+        "confidence": np.round(explanation.confidence[shown], 3),
+        "colors": cluster_colors(len(subject.sizes)),
+        "classes": None,
+        "maps": [_whole_numbers(position) for position in positions],
+    }
+    if subject.classes is not None:
+        names = class_names(subject.options)
+        content["classes"] = subject.classes[shown]
+        content["classNames"] = names
+        content["classColors"] = cluster_colors(len(names))
+    return content
+
+
+def _whole_numbers(position: Any) -> dict[str, list[int | None]]:
+    """Coordinates from 0 to MAP_EXTENT in both directions, None where missing.
+
+    Both axes keep the same scale; an outlier may not squeeze the rest, so the farthest
+    0.2 % are moved to the border.
+    """
+    low, high = np.nanquantile(position, [0.002, 0.998], axis=0)
+    span = max(float((high - low).max()), 1e-300)
+    middle = (low + high) / 2
+    scaled = np.clip((position - middle) / span + 0.5, 0.0, 1.0) * MAP_EXTENT
+    columns = []
+    for column in scaled.T:
+        columns.append([None if np.isnan(c) else round(c) for c in column.tolist()])
+    return {"x": columns[0], "y": columns[1]}
+
+
+def _context(subject: Subject) -> dict[str, Any]:
+    explanation, options = subject.explanation, subject.options
+    n_views = len(explanation.view_names)
+    n_clusters = len(subject.sizes)
+    choice = options.choice
+    return {
+        "title": options.title,
+        "method": subject.method,
+        "summary": words.summary(subject),
+        "tiles": words.tiles(subject),
+        "sizes": subject.sizes,
+        "colors": cluster_colors(n_clusters),
+        "cluster_table": tables.cluster_table(subject),
+        "choice": None
+        if choice is None
+        else {
+            "sentence": words.choice_sentence(choice),
+            "table": tables.choice_table(choice),
+        },
+        "map": {
+            "sentence": words.map_sentence(subject),
+            "names": ["all views", *explanation.view_names],
+        },
+        "has_classes": subject.classes is not None,
+        "classes_height": 120 + 26 * n_clusters,
+        "views_sentence": words.views_sentence(subject),
+        "bars_height": 110 + 44 * n_views,
+        "view_table": tables.view_table(subject),
+        "pacing": subject.paced,
+        "hardest_table": tables.hardest_table(subject) if subject.paced else None,
+        "disagreement_sentence": words.disagreement_sentence(subject),
+        "disagreement_table": tables.disagreement_table(subject),
+        "features": words.feature_groups(subject),
+        "has_history": bool(subject.history),
+        "convergence_sentence": words.convergence_sentence(subject),
+        "command": options.command,
+        "settings": words.settings(subject),
+        "provenance": [*words.shape_facts(subject), *options.provenance],
+        "versions": [
+            ("manyview", __version__),
+            ("Python", platform.python_version()),
+            *((name, version(name)) for name in ("numpy", "scikit-learn", "numba")),
+            ("system", f"{platform.system()} {platform.machine()}"),
+        ],
+    }

@@ -1,0 +1,196 @@
+"""Tables of the clustering report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manyview._typing import FloatArray, IntArray
+from manyview.explain import Explanation
+from manyview.plotting._colors import cluster_colors
+from manyview.reporting._page import Column, Table
+from manyview.reporting._subject import Subject, class_names
+
+if TYPE_CHECKING:
+    from manyview.model_selection import ClusterCountChoice
+
+# Rows of the lists of single samples.
+LISTED_SAMPLES = 15
+
+
+def cluster_column(subject: Subject) -> Column:
+    """A column of cluster numbers, with the clusters' colours."""
+    return Column(name="Cluster", swatches=cluster_colors(len(subject.sizes)))
+
+
+def mean_confidence(explanation: Explanation) -> FloatArray:
+    """(n_clusters,), NaN for an empty cluster."""
+    labels = explanation.labels
+    sums = np.bincount(labels, weights=explanation.confidence)
+    counts = np.bincount(labels)
+    return np.where(counts > 0, sums / np.maximum(1, counts), np.nan)
+
+
+def contingency(labels: IntArray, classes: IntArray) -> IntArray:
+    """(n_clusters, n_classes), samples per cluster and class."""
+    table = np.zeros((int(labels.max()) + 1, int(classes.max()) + 1), dtype=np.int64)
+    np.add.at(table, (labels, classes), 1)
+    return table
+
+
+def cluster_table(subject: Subject) -> Table:
+    """One row per cluster."""
+    explanation = subject.explanation
+    labels = explanation.labels
+    confidence = mean_confidence(explanation)
+    columns = [
+        cluster_column(subject),
+        Column(name="Samples", numeric=True, format=",d"),
+        Column(name="Share", numeric=True, format=".1%"),
+        Column(name="Mean confidence", numeric=True, format=".2f"),
+        Column(
+            name="Views agree",
+            numeric=True,
+            format=".0%",
+            hint="Share of samples whose views all want this cluster",
+        ),
+    ]
+    united = explanation.disagreement == 0
+    rows: list[list[Any]] = []
+    for cluster, size in enumerate(subject.sizes):
+        inside = labels == cluster
+        share = float(united[inside].mean()) if size else None
+        rows.append(
+            [cluster, int(size), size / len(labels), confidence[cluster], share]
+        )
+    if subject.classes is not None:
+        names = class_names(subject.options)
+        columns += [
+            Column(name="Main class"),
+            Column(name="of this class", numeric=True, format=".0%"),
+        ]
+        table = contingency(labels, subject.classes)
+        for row, counts in zip(rows, table, strict=True):
+            main = int(counts.argmax())
+            row += [names[main], counts[main] / max(1, counts.sum())]
+    return Table(caption="The clusters", columns=tuple(columns), rows=rows)
+
+
+def view_table(subject: Subject) -> Table:
+    """One row per view."""
+    explanation, estimator = subject.explanation, subject.estimator
+    columns = [
+        Column(name="View"),
+        Column(name="Features", numeric=True, format=",d"),
+        Column(
+            name="Agreement",
+            numeric=True,
+            format=".1%",
+            hint="Share of its samples for which the view alone wants the same cluster",
+        ),
+        Column(
+            name="Unexplained",
+            numeric=True,
+            format=".1%",
+            hint="Share of the view's scatter left within clusters",
+        ),
+        Column(
+            name="Weight",
+            numeric=True,
+            format=".1%",
+            hint="Share of the view in the fused distance",
+        ),
+        Column(name="Lacking", numeric=True, format=",d", hint="Samples without it"),
+    ]
+    lacking = (explanation.view_labels < 0).sum(axis=1)
+    rows: list[list[Any]] = [
+        [
+            name,
+            subject.n_features[v],
+            explanation.agreement[v],
+            explanation.unexplained[v],
+            explanation.weights[v],
+            int(lacking[v]),
+        ]
+        for v, name in enumerate(explanation.view_names)
+    ]
+    if subject.paced:
+        columns += [
+            Column(name="Exponent", numeric=True, format=".3f"),
+            Column(name="Scaling"),
+        ]
+        for v, row in enumerate(rows):
+            row += [estimator.exponents_[v], estimator.scales_[v].mode or "none"]
+    return Table(caption="The views", columns=tuple(columns), rows=rows)
+
+
+def hardest_table(subject: Subject) -> Table:
+    """Samples that joined last, over all views they have."""
+    joined = subject.estimator.joined_pace_
+    has = joined > 0
+    mean_pace = joined.sum(axis=0) / np.maximum(1, has.sum(axis=0))
+    confidence = subject.explanation.confidence
+    order = np.lexsort((confidence, -mean_pace))[:LISTED_SAMPLES]
+    columns = (
+        Column(name="Sample"),
+        cluster_column(subject),
+        Column(name="Confidence", numeric=True, format=".2f"),
+        Column(name="Mean pace", numeric=True, format=".1f"),
+        *(Column(name=name, numeric=True) for name in subject.explanation.view_names),
+    )
+    rows = [
+        [
+            str(subject.ids[i]),
+            int(subject.explanation.labels[i]),
+            confidence[i],
+            mean_pace[i],
+            *(int(pace) if pace else None for pace in joined[:, i]),
+        ]
+        for i in order
+    ]
+    caption = f"The {len(rows)} hardest samples, with the pace they joined at per view"
+    return Table(caption=caption, columns=columns, rows=rows)
+
+
+def disagreement_table(subject: Subject) -> Table:
+    """Samples whose views want other clusters than the final one."""
+    explanation = subject.explanation
+    torn = np.flatnonzero(explanation.disagreement > 0)
+    order = np.lexsort((explanation.confidence[torn], -explanation.disagreement[torn]))
+    columns = (
+        Column(name="Sample"),
+        cluster_column(subject),
+        Column(name="Confidence", numeric=True, format=".2f"),
+        Column(name="Against", numeric=True, format=".0%", hint="Share of its views"),
+        *(Column(name=name, numeric=True) for name in explanation.view_names),
+    )
+    rows = [
+        [
+            str(subject.ids[i]),
+            int(explanation.labels[i]),
+            explanation.confidence[i],
+            explanation.disagreement[i],
+            *(int(c) if c >= 0 else None for c in explanation.view_labels[:, i]),
+        ]
+        for i in torn[order][:LISTED_SAMPLES]
+    ]
+    caption = f"The {len(rows)} most disputed samples, with the cluster each view wants"
+    return Table(caption=caption, columns=columns, rows=rows)
+
+
+def choice_table(choice: ClusterCountChoice) -> Table:
+    """The curve behind the number of clusters."""
+    columns = (
+        Column(name="Clusters", numeric=True),
+        Column(name="Weakest cluster", numeric=True, format=".3f"),
+        Column(name="Agreement of all", numeric=True, format=".3f"),
+        Column(name="Chosen"),
+    )
+    rows = [
+        [k, weakest, agreement, "✓" if k == choice.n_clusters else ""]
+        for k, weakest, agreement in zip(
+            choice.candidates, choice.weakest, choice.agreement, strict=True
+        )
+    ]
+    return Table(caption="Stability", columns=columns, rows=rows)

@@ -1,0 +1,199 @@
+"""Sentences and small facts of the clustering report."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manyview.metrics import clustering_accuracy, nmi_score, purity_score
+from manyview.reporting._subject import Subject
+
+if TYPE_CHECKING:
+    from manyview.model_selection import ClusterCountChoice
+
+# Below this confidence a sample lies nearly half way between two clusters.
+UNSURE_BELOW = 0.1
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 view``, ``3 views``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def summary(subject: Subject) -> str:
+    """What came out, in a sentence or two."""
+    explanation = subject.explanation
+    n_views = len(explanation.view_names)
+    united = float((explanation.disagreement == 0).mean())
+    parts = [
+        f"{plural(len(explanation.labels), 'sample')} in "
+        f"{plural(len(subject.sizes), 'cluster')}, from {plural(n_views, 'view')}."
+    ]
+    if n_views > 1:
+        best = explanation.view_names[int(explanation.agreement.argmax())]
+        parts.append(
+            f"All views want the same cluster for {united:.0%} of the samples; "
+            f"{best} agrees with the result most often."
+        )
+    return " ".join(parts)
+
+
+def tiles(subject: Subject) -> list[dict[str, str]]:
+    """The numbers at the top."""
+    explanation = subject.explanation
+    unsure = int((explanation.confidence < UNSURE_BELOW).sum())
+    sizes = subject.sizes
+    found = [
+        ("Clusters", str(len(sizes)), f"{sizes.min():,} to {sizes.max():,} samples"),
+        (
+            "Mean confidence",
+            f"{explanation.confidence.mean():.2f}",
+            f"{plural(unsure, 'sample')} below {UNSURE_BELOW}",
+        ),
+        (
+            "Disputed samples",
+            f"{(explanation.disagreement > 0.5).mean():.1%}",
+            "most of their views want another cluster",
+        ),
+    ]
+    if subject.classes is not None:
+        truth, labels = subject.classes, explanation.labels
+        found += [
+            ("Accuracy", f"{clustering_accuracy(truth, labels):.1%}", "best matching"),
+            ("NMI", f"{nmi_score(truth, labels):.1%}", "with the known classes"),
+            ("Purity", f"{purity_score(truth, labels):.1%}", ""),
+        ]
+    return [{"label": a, "value": b, "note": c} for a, b, c in found]
+
+
+def map_sentence(subject: Subject) -> str:
+    """How the maps are made, and whether they show everyone."""
+    n_shown, n_samples = len(subject.sample_map.samples), len(subject.ids)
+    text = (
+        "Each map shows the first two principal components. Point at a sample to find "
+        "it in every view; click it, or choose a cluster, to highlight the cluster. "
+        "Escape clears."
+    )
+    if n_shown < n_samples:
+        text += (
+            f" The maps show {n_shown:,} of the {n_samples:,} samples, drawn at random "
+            "with some of every cluster; everything else on this page counts all."
+        )
+    return text
+
+
+def views_sentence(subject: Subject) -> str:
+    """What the three measures of a view mean."""
+    text = (
+        "Agreement: how often a view alone wants the final cluster. Explained: how "
+        "much of the view's scatter lies between clusters."
+    )
+    if subject.paced:
+        text += (
+            " Exponent: how strongly the view's loss counts in the fit, 1 for the most "
+            "reliable one."
+        )
+    return text
+
+
+def disagreement_sentence(subject: Subject) -> str:
+    """How often views want something else."""
+    explanation = subject.explanation
+    torn = int((explanation.disagreement > 0).sum())
+    most = int((explanation.disagreement > 0.5).sum())
+    if not torn:
+        return "Every view wants the final cluster for every sample."
+    return (
+        f"For {plural(torn, 'sample')} ({torn / len(explanation.labels):.1%}) at least "
+        f"one view on its own would choose another cluster; for {most:,} most views "
+        "would. They are worth a look: mixed cases, errors in one source, or a view "
+        "that measures something else."
+    )
+
+
+def convergence_sentence(subject: Subject) -> str:
+    """Length of the run."""
+    if not subject.history:
+        return ""
+    n_stages = len({record.stage for record in subject.history})
+    text = f"The chosen restart took {plural(len(subject.history), 'iteration')}"
+    if subject.paced:
+        text += f" in {plural(n_stages, 'pace')}"
+        text += (
+            ". Where the line is broken, more samples join and exponents change; within "
+            "a pace the objective never rises."
+        )
+    else:
+        text += "."
+    return text
+
+
+def choice_sentence(choice: ClusterCountChoice) -> str:
+    """How the number of clusters was chosen."""
+    text = (
+        "Data was clustered again on random subsamples. The curve shows how well the "
+        "weakest cluster was found again (Jaccard index, mean over subsamples); "
+    )
+    if choice.reached:
+        return text + (
+            f"{choice.n_clusters} is the largest number whose clusters all reach "
+            f"{choice.threshold}."
+        )
+    return text + (
+        f"no number reaches {choice.threshold}, so {choice.n_clusters}, the most "
+        "stable one, was taken. Take it as a hint at most."
+    )
+
+
+def feature_groups(subject: Subject) -> list[dict[str, Any]]:
+    """Separating features, cluster by cluster, with the width of their bars."""
+    finite = [abs(e.effect) for e in subject.effects if math.isfinite(e.effect)]
+    longest = max(finite, default=1.0)
+    groups: list[dict[str, Any]] = [
+        {"cluster": cluster, "size": int(size), "items": []}
+        for cluster, size in enumerate(subject.sizes)
+    ]
+    for effect in subject.effects:
+        width = min(1.0, abs(effect.effect) / longest)
+        groups[effect.cluster]["items"].append(
+            {
+                "feature": effect.feature,
+                "view": effect.view,
+                "effect": f"{'▲' if effect.effect > 0 else '▼'} "
+                f"{'∞' if math.isinf(effect.effect) else f'{abs(effect.effect):.1f}'}",
+                "inside": f"{effect.inside:.4g}",
+                "outside": f"{effect.outside:.4g}",
+                "width": f"{100 * width:.1f}",
+            }
+        )
+    return groups
+
+
+def settings(subject: Subject) -> list[tuple[str, str]]:
+    """Method and parameters."""
+    facts = [("method", subject.method)]
+    if subject.estimator is not None:
+        facts += [
+            (name, _setting(value))
+            for name, value in subject.estimator.get_params().items()
+        ]
+    return facts
+
+
+def shape_facts(subject: Subject) -> list[tuple[str, str]]:
+    """Size of the data."""
+    names = subject.explanation.view_names
+    widths = ", ".join(
+        f"{name} {width:,}"
+        for name, width in zip(names, subject.n_features, strict=True)
+    )
+    return [("samples", f"{len(subject.ids):,}"), ("features", widths)]
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,281 @@
+"""The report in a real browser: it works, stays offline and runs nothing foreign."""
+
+import time
+
+import numpy as np
+import pytest
+
+from manyview import NSMVC
+from manyview.datasets import make_views
+from manyview.reporting import report
+
+pytestmark = pytest.mark.browser
+
+NASTY = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    data = make_views(240, 4, (8, 12, 6), random_state=0)
+    views = dict(zip(("sound", NASTY, "words"), data.views, strict=True))
+    model = NSMVC(4, n_init=3, random_state=0).fit(views)
+    return report(
+        model,
+        views,
+        tmp_path_factory.mktemp("report") / "report.html",
+        title=f"Title {NASTY}",
+        sample_ids=[f"id-{i} {NASTY}" for i in range(240)],
+        target=data.target,
+        target_names=["a", "b", "c", NASTY],
+        command=f"manyview cluster '{NASTY}' -k 4",
+    )
+
+
+def scroll_through(page):
+    """To the end and back, so that everything that waits to be seen is drawn."""
+    height = page.evaluate("document.body.scrollHeight")
+    for top in range(0, height, 600):
+        page.evaluate(f"scrollTo({{top: {top}, behavior: 'instant'}})")
+        page.wait_for_timeout(40)
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    page.wait_for_timeout(100)
+
+
+def pixels(page, index):
+    """A map's picture, to see whether it changed."""
+    return page.evaluate(
+        f"document.querySelectorAll('#maps canvas')[{index}].toDataURL()"
+    )
+
+
+def position_of(page, sample, index):
+    """Where a sample is drawn, in coordinates of the window."""
+    page.locator("#maps canvas").nth(index).scroll_into_view_if_needed()
+    return page.evaluate(
+        """([sample, index]) => {
+            const plane = manyview.readData("data-map").maps[index];
+            const canvas = document.querySelectorAll("#maps canvas")[index];
+            const box = canvas.getBoundingClientRect();
+            const span = canvas.clientWidth - 20;
+            return [box.left + 10 + span * plane.x[sample] / 4095,
+                    box.top + 10 + span * (1 - plane.y[sample] / 4095)];
+        }""",
+        [sample, index],
+    )
+
+
+def test_page_works_without_complaints_or_network(path, open_page):
+    opened = open_page(path)
+    scroll_through(opened.page)
+    drawn = opened.page.locator(".figure .main-svg").count()
+    figures = opened.page.locator("[data-figure]").count()
+    assert figures == 7
+    assert drawn >= figures
+    assert opened.complaints == []
+    assert [url[:5] for url in opened.requests] == ["file:"]
+
+
+def test_foreign_text_is_shown_but_not_run(path, open_page):
+    opened = open_page(path)
+    scroll_through(opened.page)
+    opened.page.fill("#map-find", "id-7")
+    opened.page.wait_for_timeout(50)
+    assert NASTY in opened.page.text_content("#map-tip")
+    assert NASTY in opened.page.text_content("h1")
+    assert opened.page.locator("img").count() == 0
+    assert opened.complaints == []
+
+
+def test_injected_scripts_are_blocked_by_the_policy(path, open_page):
+    opened = open_page(path)
+    opened.page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', "
+        "'<img src=x onerror=\"document.title = 1\">')"
+    )
+    opened.page.wait_for_timeout(200)
+    assert opened.page.title().startswith("Title")
+    assert any("Content Security Policy" in text for text in opened.complaints)
+
+
+def test_hover_marks_the_sample_in_every_map(path, open_page):
+    page = open_page(path).page
+    scroll_through(page)
+    before = [pixels(page, index) for index in range(4)]
+    x, y = position_of(page, 5, 1)
+    page.mouse.move(x, y)
+    page.wait_for_timeout(60)
+    assert page.text_content("#map-tip").startswith("id-")
+    after = [pixels(page, index) for index in range(4)]
+    assert all(a != b for a, b in zip(before, after, strict=True))
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(60)
+    assert page.locator("#map-tip").is_hidden()
+
+
+def test_hover_names_the_sample_under_the_pointer(path, open_page):
+    page = open_page(path).page
+    scroll_through(page)
+    alone = page.evaluate(
+        """() => {
+            const {x, y} = manyview.readData("data-map").maps[0];
+            let best = 0, farthest = -1;
+            for (let i = 0; i < x.length; i++) {
+                let near = Infinity;
+                for (let j = 0; j < x.length; j++) {
+                    if (j !== i) near = Math.min(near, (x[i]-x[j])**2 + (y[i]-y[j])**2);
+                }
+                if (near > farthest) { farthest = near; best = i; }
+            }
+            return best;
+        }"""
+    )
+    page.mouse.move(*position_of(page, alone, 0))
+    page.wait_for_timeout(60)
+    assert page.text_content("#map-tip strong") == f"id-{alone} {NASTY}"
+
+
+def test_cluster_is_highlighted_by_click_key_and_chip(path, open_page):
+    page = open_page(path).page
+    scroll_through(page)
+    before = [pixels(page, index) for index in range(4)]
+    chip = page.locator("[data-cluster='2']")
+    chip.focus()
+    page.keyboard.press("Enter")
+    assert chip.get_attribute("aria-pressed") == "true"
+    assert page.get_attribute("#maps", "data-highlight") == "2"
+    after = [pixels(page, index) for index in range(4)]
+    assert all(a != b for a, b in zip(before, after, strict=True))
+    page.keyboard.press("Escape")
+    assert page.get_attribute("#maps", "data-highlight") == ""
+    assert [pixels(page, index) for index in range(4)] == before
+    label = page.evaluate("manyview.readData('data-map').labels[9]")
+    page.mouse.click(*position_of(page, 9, 0))
+    assert page.get_attribute("#maps", "data-highlight") == str(label)
+
+
+def test_maps_can_be_coloured_by_confidence_and_class(path, open_page):
+    page = open_page(path).page
+    scroll_through(page)
+    pictures = []
+    for value in ("cluster", "confidence", "class"):
+        page.select_option("#map-color", value)
+        pictures.append(pixels(page, 0))
+    assert len(set(pictures)) == 3
+
+
+def test_a_sample_that_is_not_there_is_said_so(path, open_page):
+    page = open_page(path).page
+    page.fill("#map-find", "nobody")
+    assert page.text_content("#map-answer") == "not among the samples shown"
+
+
+def test_tables_sort_by_click_and_keyboard(path, open_page):
+    page = open_page(path).page
+    table = page.locator("#clusters table")
+    cells = table.locator("tbody td:nth-child(4)")
+
+    def confidences():
+        return [float(text) for text in cells.all_text_contents()]
+
+    original = confidences()
+    heading = table.locator("th:nth-child(4)")
+    heading.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert confidences() == sorted(original, reverse=True)
+    heading.locator("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert confidences() == sorted(original)
+
+
+def test_dark_mode_follows_the_system_and_the_switch(path, open_page):
+    opened = open_page(path, color_scheme="dark")
+    page = opened.page
+    scroll_through(page)
+
+    def background():
+        return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    def chart_text():
+        return page.evaluate(
+            "getComputedStyle(document.querySelector('.xtick text')).fill"
+        )
+
+    dark, dark_text = background(), chart_text()
+    assert sum(int(part) for part in dark[4:-1].split(",")) < 100
+    page.click("#theme")
+    page.wait_for_timeout(200)
+    assert sum(int(part) for part in background()[4:-1].split(",")) > 600
+    assert chart_text() != dark_text
+    assert opened.complaints == []
+
+
+@pytest.mark.parametrize("width", [360, 390, 768])
+def test_nothing_is_wider_than_a_phone(path, open_page, width):
+    opened = open_page(path, viewport={"width": width, "height": 800}, is_mobile=True)
+    scroll_through(opened.page)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") == width
+    assert opened.complaints == []
+
+
+def test_everything_is_reached_by_keyboard(path, open_page):
+    page = open_page(path).page
+    reached = set()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate(
+                "document.activeElement.id || document.activeElement.className "
+                "|| document.activeElement.tagName"
+            )
+        )
+    assert {"skip", "theme", "map-color", "map-find", "chip", "scroll"} <= reached
+
+
+def test_every_control_and_picture_has_a_name(path, open_page):
+    page = open_page(path).page
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, select, [role=img]")]
+            .filter((e) => !(e.textContent.trim() || e.getAttribute("aria-label")
+                             || e.closest("label")))
+            .map((e) => e.outerHTML.slice(0, 80))"""
+    )
+    assert nameless == []
+
+
+def test_printing_draws_every_chart_in_light_colours(path, open_page):
+    opened = open_page(path, color_scheme="dark")
+    page = opened.page
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_timeout(500)
+    assert page.locator("[data-drawn]").count() == 7
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    widths = page.evaluate(
+        "[...document.querySelectorAll('.figure')].map((f) => f.scrollWidth)"
+    )
+    assert max(widths) <= 181 / 25.4 * 96
+    page.emulate_media(media="print")
+    assert page.locator("#clusters th").nth(1).locator("button").is_visible()
+    assert page.locator("#theme").is_hidden()
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") is None
+    assert opened.complaints == []
+    assert len(page.pdf()) > 50_000
+
+
+def test_a_hundred_thousand_samples_open_quickly(tmp_path, open_page):
+    rng = np.random.default_rng(0)
+    truth = np.arange(100_000) % 5
+    views = [
+        6 * rng.normal(size=(5, width))[truth] + rng.normal(size=(100_000, width))
+        for width in (4, 3)
+    ]
+    model = NSMVC(5, n_init=1, n_paces=2, random_state=0, assignment="majorize")
+    path = report(model.fit(views), views, tmp_path / "large.html")
+    assert path.stat().st_size < 7_000_000
+    started = time.perf_counter()
+    opened = open_page(path)
+    assert time.perf_counter() - started < 10
+    assert "The maps show 3,000 of the 100,000" in opened.page.text_content("#map")
+    assert opened.complaints == []

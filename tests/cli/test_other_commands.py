@@ -1,0 +1,204 @@
+"""``predict``, ``compare``, ``datasets``, ``report`` and ``doctor``."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import manyview.cluster
+from manyview._model_file import load_model
+from manyview.cli import _doctor
+from manyview.cluster import NSMVC
+from manyview.datasets import list_datasets
+
+
+@pytest.fixture
+def result(run, files):
+    """A result folder of three named views."""
+    views = [f"{n}={files / n}.csv" for n in ("rna", "protein", "image")]
+    out = files / "result"
+    labels = files / "types.csv"
+    done = run(
+        *("cluster", *views, "-k", 3, "--n-init", 2),
+        *("--labels", labels, "--out", out),
+    )
+    assert done.code == 0
+    return out
+
+
+def test_predict_prints_clusters_and_confidence(run, files, result, blobs):
+    views = [f"{n}={files / n}.csv" for n in ("image", "rna", "protein")]
+    done = run("predict", result / "model.mvz", *views)
+    lines = done.out.splitlines()
+    assert lines[0] == "sample,cluster,confidence"
+    assert len(lines) == 91
+    model = load_model(result / "model.mvz")
+    views = dict(zip(("rna", "protein", "image"), blobs[0], strict=True))
+    scores = np.sort(model.transform(views) ** 2, axis=1)
+    parts = [line.split(",") for line in lines[1:]]
+    assert [int(part[1]) for part in parts] == model.predict(views).tolist()
+    assert_allclose(
+        [float(part[2]) for part in parts], 1 - scores[:, 0] / scores[:, 1], atol=1e-4
+    )
+
+
+def test_predict_with_a_view_left_out(run, files, result, blobs):
+    done = run(
+        "predict", result / "model.mvz", f"protein={files / 'protein.csv'}", "--json"
+    )
+    model = load_model(result / "model.mvz")
+    expected = model.predict({"protein": blobs[0][1]}).tolist()
+    assert json.loads(done.out)["clusters"] == expected
+
+
+def test_predict_names_a_view_it_does_not_know(run, files, result):
+    done = run("predict", result / "model.mvz", f"lipids={files / 'rna.csv'}")
+    assert done.code == 1
+    assert "View 'lipids' was not there in fit" in done.err
+
+
+def test_predict_writes_a_file_but_not_over_another(run, files, result):
+    out = files / "new.csv"
+    words = ("predict", result / "model.mvz", f"rna={files / 'rna.csv'}", "--out", out)
+    assert run(*words).code == 0
+    first = out.read_text()
+    assert first.startswith("sample,cluster,confidence\ns0,")
+    done = run(*words)
+    assert done.code == 1
+    assert "exists. Choose another --out" in done.err
+    out.write_text("old")
+    assert run(*words, "--force").code == 0
+    assert out.read_text() == first
+
+
+def test_report_is_written_again_as_it_was(run, result):
+    first = (result / "report.html").read_text(encoding="utf-8")
+    (result / "report.html").unlink()
+    done = run("report", result)
+    assert done.code == 0
+    assert (result / "report.html").read_text(encoding="utf-8") == first
+
+
+def test_report_elsewhere_leaves_the_folder_alone(run, files, result):
+    before = (result / "report.html").stat().st_mtime_ns
+    assert run("report", result, "--out", files / "copy.html").code == 0
+    assert (files / "copy.html").exists()
+    assert (result / "report.html").stat().st_mtime_ns == before
+
+
+def test_report_without_a_model_is_made_from_the_labels(run, files, result):
+    (result / "model.mvz").unlink()
+    assert run("report", result, "--out", files / "copy.html").code == 0
+    text = (files / "copy.html").read_text(encoding="utf-8")
+    assert "90 samples in 3 clusters" in text
+    assert "Self-pacing" not in text
+
+
+def test_report_refuses_data_that_has_changed(run, files, result):
+    for name in ("rna", "protein", "image", "types"):
+        path = files / f"{name}.csv"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    done = run("report", result)
+    assert done.code == 1
+    assert "are not those of the data any more (90 then, 89 now" in done.err
+
+
+def test_report_names_the_file_that_is_gone(run, files, result):
+    (files / "protein.csv").unlink()
+    done = run("report", result)
+    assert done.code == 1
+    assert "protein.csv is neither a file" in done.err
+
+
+def test_report_refuses_a_damaged_summary(run, result):
+    (result / "summary.json").write_text("{")
+    done = run("report", result)
+    assert done.code == 1
+    assert "summary.json is damaged" in done.err
+
+
+class Failing(NSMVC):
+    def fit(self, X, y=None, **options):
+        msg = "out of luck"
+        raise RuntimeError(msg)
+
+
+@pytest.fixture
+def three_methods(monkeypatch):
+    """Two methods that work and one that does not."""
+
+    class Twin(NSMVC):
+        pass
+
+    for name, method in {"NSMVC": NSMVC, "Twin": Twin, "Failing": Failing}.items():
+        monkeypatch.setattr(manyview.cluster, name, method, raising=False)
+    monkeypatch.setattr(manyview.cluster, "__all__", ["NSMVC", "Twin", "Failing"])
+
+
+@pytest.mark.usefixtures("three_methods")
+def test_compare_shows_agreement_scores_and_failures(run, files):
+    words = ("compare", files / "all.npz", "-k", 3, "--labels", "y")
+    content = json.loads(run(*words, "--json").out)
+    rows = {row["method"]: row for row in content["methods"]}
+    assert rows["NSMVC"]["scores"]["accuracy"] == 1.0
+    assert rows["Failing"]["error"] == "out of luck"
+    assert content["agreement"] == {
+        "methods": ["NSMVC", "Twin"],
+        "ari": [[1, 1], [1, 1]],
+    }
+    shown = run(*words)
+    assert shown.code == 0
+    assert "Failing failed: out of luck" in shown.out
+    assert "100.0%" in shown.out
+
+
+@pytest.mark.usefixtures("three_methods")
+def test_compare_takes_a_choice_of_methods(run, files):
+    words = ("compare", files / "all.npz", "-k", 3, "--variables", "rna,image")
+    done = run(*words, "--methods", "twin", "--json")
+    content = json.loads(done.out)
+    assert [row["method"] for row in content["methods"]] == ["Twin"]
+    assert content["methods"][0]["scores"] is None
+
+
+def test_datasets_lists_and_describes(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("MANYVIEW_DATA", str(tmp_path))
+    rows = json.loads(run("datasets", "--json").out)
+    assert [row["name"] for row in rows] == list(list_datasets())
+    where = {row["name"]: row["where"] for row in rows}
+    assert where["handwritten"] == "in the package"
+    assert where["cornell"].startswith("download")
+    (tmp_path / "Cornell.mat").write_bytes(b"anything")
+    rows = json.loads(run("datasets", "--json").out)
+    assert {r["name"]: r["where"] for r in rows}["cornell"] == "on this machine"
+    shown = run("datasets", "handwritten").out
+    assert "CC BY 4.0" in shown
+    assert "manyview cluster handwritten -k 10" in shown
+    assert run("datasets").out.count("citation content") == 4
+
+
+def test_doctor_passes_here(run):
+    content = json.loads(run("doctor", "--json").out)
+    assert content["self_test"]["passed"] is True
+    assert content["packages"]["numpy"] == np.__version__
+    assert "self-test" in run("doctor").out
+
+
+def test_doctor_fails_when_the_self_test_does(run, monkeypatch):
+    broken = {
+        "passed": False,
+        "accuracy": 0.5,
+        "model_round_trip": True,
+        "seconds": 1.0,
+    }
+    monkeypatch.setattr(_doctor, "_self_test", lambda: broken)
+    monkeypatch.setattr(
+        _doctor, "_version", lambda name: None if name == "plotly" else "1"
+    )
+    done = run("doctor")
+    assert done.code == 1
+    assert "FAILED" in done.out
+    assert 'not installed: plotly (pip install "manyview[report]")' in " ".join(
+        done.out.split()
+    )

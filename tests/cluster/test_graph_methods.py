@@ -1,0 +1,210 @@
+"""CoTrain, CoReg, AMGL and MVKKM as estimators."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from manyview import ViewError
+from manyview.cluster._amgl import AMGL
+from manyview.cluster._coreg import CoReg
+from manyview.cluster._cotrain import CoTrain
+from manyview.cluster._mvkkm import MVKKM
+
+ESTIMATORS = [CoTrain, CoReg, AMGL, MVKKM]
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda Estimator: Estimator.__name__)
+def Estimator(request):
+    return request.param
+
+
+@parametrize_with_checks(
+    [Estimator(n_clusters=3, n_init=3) for Estimator in ESTIMATORS]
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def test_blobs_are_recovered_in_every_input_form(Estimator, blobs):
+    views, truth = blobs
+    estimator = Estimator(n_clusters=3, random_state=0)
+    labels = estimator.fit_predict(views)
+    assert adjusted_rand_score(truth, labels) == 1.0
+    assert labels.dtype == np.int32
+    for form in (
+        dict(zip("abc", views, strict=True)),
+        [sparse.csr_array(view) for view in views],
+        [view.astype(np.float32) for view in views],
+    ):
+        again = Estimator(n_clusters=3, random_state=0).fit(form)
+        assert_array_equal(again.labels_, labels)
+    table = np.hstack(views)
+    split = Estimator(n_clusters=3, random_state=0, view_sizes=[4, 6, 3])
+    assert_array_equal(split.fit_predict(table), labels)
+
+
+def test_large_samples_go_through_lanczos(Estimator):
+    rng = np.random.RandomState(0)
+    truth = np.arange(450) % 3
+    views = [9 * rng.normal(size=(3, 4))[truth] + rng.normal(size=(450, 4))
+             for _ in range(2)]  # fmt: skip
+    first = Estimator(n_clusters=3, random_state=0).fit(views)
+    second = Estimator(n_clusters=3, random_state=0).fit(views)
+    assert adjusted_rand_score(truth, first.labels_) == 1.0
+    assert_array_equal(first.labels_, second.labels_)
+
+
+@pytest.mark.parametrize("scale", [None, "auto", "minmax", "zscore", "l2", "energy"])
+def test_every_scale_is_accepted(Estimator, scale, blobs):
+    views, truth = blobs
+    labels = Estimator(n_clusters=3, scale=scale, random_state=0).fit_predict(views)
+    assert adjusted_rand_score(truth, labels) > (0.2 if scale == "l2" else 0.9)
+
+
+def test_missing_views_are_refused_with_a_remedy(Estimator, blobs):
+    views, _ = blobs
+    views = [view.copy() for view in views]
+    views[1][4] = np.nan
+    expected = (
+        rf"{Estimator.__name__} needs every sample in every view, but row 4 of view "
+        "'view1' is missing .* Drop or impute"
+    )
+    with pytest.raises(ViewError, match=expected):
+        Estimator(n_clusters=3).fit(views)
+
+
+def test_missing_views_are_not_announced_to_scikit_learn(Estimator):
+    assert not get_tags(Estimator()).input_tags.allow_nan
+
+
+def awkward_inputs():
+    rng = np.random.RandomState(0)
+    plain = rng.normal(size=(12, 3))
+    yield "one sample", [plain[:1], plain[:1]], 1
+    for n_samples in (2, 3, 4, 5):
+        for n_clusters in (1, 2, n_samples):
+            name = f"{n_samples} samples {n_clusters} clusters"
+            yield name, [plain[:n_samples], plain[:n_samples, :1]], n_clusters
+    yield "as many clusters as samples", [plain, plain[:, :2]], 12
+    yield "one cluster", [plain, plain[:, :2]], 1
+    yield "duplicate rows", [np.repeat(plain[:3], 6, axis=0)] * 2, 5
+    yield "constant view", [plain, np.full((12, 2), 3.7)], 3
+    yield "zero view", [np.zeros((12, 2)), plain], 3
+    yield "only constant views", [np.ones((12, 2)), np.zeros((12, 1))], 3
+    yield "one view", [plain], 3
+    yield "bytes", [rng.randint(0, 255, (12, 3)).astype(np.uint8)] * 2, 3
+    yield "single precision", [plain.astype(np.float32), plain], 3
+    yield "links", [sparse.csr_array(rng.binomial(1, 0.1, (12, 12))), plain], 3
+    yield "huge and tiny units", [plain * 1e140, plain * 1e-140], 3
+    yield "constant and large", [np.ones((410, 2)), rng.normal(size=(410, 2))], 3
+    yield "large duplicates", [np.repeat(plain[:3], 150, axis=0)] * 2, 5
+
+
+@pytest.mark.parametrize(
+    ("views", "n_clusters"),
+    [pytest.param(views, k, id=name) for name, views, k in awkward_inputs()],
+)
+def test_awkward_input(Estimator, views, n_clusters):
+    estimator = Estimator(n_clusters=n_clusters, random_state=0, n_init=2).fit(views)
+    n_samples = views[0].shape[0]
+    assert estimator.labels_.shape == (n_samples,)
+    assert estimator.labels_.min() >= 0
+    assert estimator.labels_.max() < n_clusters
+    assert len(estimator.history_) == estimator.n_iter_ >= 1
+    if n_clusters == n_samples and Estimator is not CoTrain:
+        assert_array_equal(np.sort(estimator.labels_), np.arange(n_samples))
+    if hasattr(estimator, "embedding_"):
+        assert np.isfinite(estimator.embedding_).all()
+    if hasattr(estimator, "view_weights_"):
+        assert estimator.view_weights_.sum() == pytest.approx(1.0)
+        assert (estimator.view_weights_ >= 0).all()
+    if hasattr(estimator, "objective_"):
+        assert np.isfinite(estimator.objective_)
+        assert estimator.objective_ == estimator.history_[-1].objective
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("init", ["random", "global", "global-fast"])
+def test_mvkkm_leaves_no_cluster_empty(kernel, init):
+    views = [np.repeat([[0.0, 1.0], [2.0, 2.0], [5.0, 0.0]], 5, axis=0)] * 2
+    for power in (1.0, 1.5):
+        estimator = MVKKM(6, kernel=kernel, init=init, power=power, random_state=0)
+        assert_array_equal(np.unique(estimator.fit(views).labels_), np.arange(6))
+
+
+def test_mvkkm_keeps_the_restart_with_the_smallest_objective():
+    rng = np.random.RandomState(0)
+    views = [rng.normal(size=(60, 3)), rng.normal(size=(60, 2))]
+    best = MVKKM(6, n_init=8, random_state=1).fit(views)
+    seeds = np.random.RandomState(1).randint(2**31 - 1, size=8)
+    singles = []
+    for seed in seeds:
+        alone = MVKKM(6, n_init=1)
+        prepared = alone._prepare(alone._check_views(views, reset=True))
+        singles.append(alone._solve(prepared, np.random.RandomState(seed), None))
+    objectives = [run.objective for run in singles]
+    assert len(set(np.round(objectives, 6))) > 1
+    assert best.objective_ == min(objectives)
+
+
+def test_mvkkm_keeps_the_first_of_equal_restarts(blobs):
+    # All restarts find the blobs, numbered differently; rounding must not choose.
+    alone = MVKKM(3)
+    prepared = alone._prepare(alone._check_views(blobs[0], reset=True))
+    run = alone._solve(prepared, np.random.RandomState(0), None)
+    by_rounding = dataclasses.replace(run, objective=run.objective * (1 - 1e-14))
+    assert alone._choose(iter([run, by_rounding])) is run
+
+
+def test_mvkkm_global_start_is_free_of_chance():
+    rng = np.random.RandomState(0)
+    views = [rng.normal(size=(40, 3)), rng.normal(size=(40, 2))]
+    first = MVKKM(5, init="global", random_state=0).fit(views)
+    second = MVKKM(5, init="global", random_state=1).fit(views)
+    assert_array_equal(first.labels_, second.labels_)
+
+
+def test_cotrain_output_by_view(blobs):
+    views, _ = blobs
+    joined = CoTrain(3, random_state=0).fit(views)
+    assert joined.view_labels_.shape == (3, 90)
+    assert not hasattr(joined, "objective_")
+    second = CoTrain(3, output=1, random_state=0).fit(views)
+    assert_array_equal(second.labels_, second.view_labels_[1])
+    with pytest.raises(ViewError, match="output=3 is not the index of a view"):
+        CoTrain(3, output=3).fit(views)
+
+
+@pytest.mark.parametrize(
+    ("coupling", "message"),
+    [
+        ([0.5, 0.5], "one per view, of which there are 3"),
+        ([0.5, 0.0, 1.0], "positive and finite throughout"),
+        ([0.5, np.nan, 1.0], "positive and finite throughout"),
+        (["a", "b", "c"], "should be one number, or one per view"),
+    ],
+)
+def test_coreg_refuses_bad_couplings(coupling, message, blobs):
+    with pytest.raises(ViewError, match=message):
+        CoReg(3, coupling=coupling).fit(blobs[0])
+
+
+def test_coreg_takes_one_coupling_per_view(blobs):
+    views, _ = blobs
+    same = CoReg(3, coupling=[0.5] * 3, random_state=0).fit(views)
+    assert_allclose(same.embedding_, CoReg(3, random_state=0).fit(views).embedding_)
+    other = CoReg(3, coupling=[0.5, 0.5, 2.0], random_state=0).fit(views)
+    assert other.objective_ > same.objective_
+
+
+@pytest.mark.parametrize("Limited", [AMGL, MVKKM])
+def test_iteration_limit_warns(Limited, blobs):
+    with pytest.warns(ConvergenceWarning, match="iteration limit"):
+        Limited(3, max_iter=1, random_state=0).fit(blobs[0])

@@ -1,0 +1,160 @@
+"""The clustering report says what the estimator found."""
+
+import html
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from manyview import NSMVC, ViewError
+from manyview.model_selection import ClusterCountChoice
+from manyview.reporting import report
+from manyview.reporting._report import _whole_numbers, report_labels
+from manyview.reporting._subject import ReportOptions
+
+NASTY = '<img src=x onerror="alert(1)">'
+
+
+def block(page, name):
+    found = re.search(rf'id="{name}">(.*?)</script>', page, re.DOTALL)
+    return json.loads(found[1])
+
+
+def words(page):
+    """The text of the page without scripts, styles and tags."""
+    text = re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+@pytest.fixture
+def fitted(blobs):
+    views = {
+        "sound": pd.DataFrame(blobs[0][0]).rename(columns="pitch {}".format),
+        "light": blobs[0][1],
+        NASTY: blobs[0][2],
+    }
+    return NSMVC(3, n_init=2, random_state=0).fit(views), views, blobs[1]
+
+
+@pytest.fixture
+def page(fitted, tmp_path):
+    model, views, truth = fitted
+    path = report(
+        model,
+        views,
+        tmp_path / "report.html",
+        title=f"Title {NASTY}",
+        sample_ids=[f"{NASTY} {i}" for i in range(90)],
+        target=truth,
+        target_names=["red", "green", NASTY],
+        command="manyview cluster 'a b.csv' -k 3",
+    )
+    return path.read_text(encoding="utf-8")
+
+
+def test_report_shows_the_numbers_of_the_fit(page, fitted):
+    model, _, _ = fitted
+    text = words(page)
+    assert "90 samples in 3 clusters, from 3 views." in text
+    sizes = np.bincount(model.labels_).tolist()
+    assert block(page, "figure-sizes")["data"][0]["y"] == sizes
+    exponents = block(page, "figure-exponents")["data"]
+    assert [line["y"][-1] for line in exponents] == pytest.approx(model.exponents_)
+    assert "Accuracy 100.0%" in text
+    assert "manyview cluster 'a b.csv' -k 3" in text
+    assert "pitch 0" in text
+    moved = block(page, "figure-convergence")["data"][0]["y"]
+    assert moved == [record.n_moved for record in model.history_]
+
+
+def test_report_escapes_ids_names_and_titles(page):
+    assert page.count("onerror") > 10
+    assert "<img" not in page
+    names = [trace["name"] for trace in block(page, "figure-exponents")["data"]]
+    assert names[2] == html.escape(NASTY, quote=False)
+    assert block(page, "data-map")["ids"][3] == f"{NASTY} 3"
+
+
+def test_report_maps_every_sample_with_its_cluster(page, fitted):
+    model, _, truth = fitted
+    content = block(page, "data-map")
+    assert content["labels"] == model.labels_.tolist()
+    assert content["classes"] == truth.tolist()
+    assert len(content["maps"]) == 4
+    assert {len(plane["x"]) for plane in content["maps"]} == {90}
+
+
+def test_report_samples_large_data_and_says_so(fitted, tmp_path):
+    model, views, _ = fitted
+    path = report(model, views, tmp_path / "r.html", max_samples=40)
+    page = path.read_text(encoding="utf-8")
+    assert "The maps show 40 of the 90 samples" in words(page)
+    assert len(block(page, "data-map")["ids"]) == 40
+    assert sum(block(page, "figure-sizes")["data"][0]["y"]) == 90
+
+
+def test_report_without_classes_does_not_speak_of_them(fitted, tmp_path):
+    model, views, _ = fitted
+    page = report(model, views, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Accuracy" not in words(page)
+    assert "figure-classes" not in page
+
+
+def test_report_shows_how_the_number_was_chosen(fitted, tmp_path):
+    model, views, _ = fitted
+    choice = ClusterCountChoice(
+        n_clusters=3,
+        candidates=(2, 3),
+        weakest=(0.4, 0.9),
+        agreement=(0.5, 0.95),
+        threshold=0.75,
+        reached=True,
+    )
+    path = report(model, views, tmp_path / "r.html", choice=choice)
+    page = path.read_text(encoding="utf-8")
+    assert "3 is the largest number whose clusters all reach 0.75" in words(page)
+    assert block(page, "figure-choice")["data"][0]["y"] == [0.4, 0.9]
+
+
+def test_report_with_missing_views_leaves_gaps(blobs, tmp_path):
+    views = [view.copy() for view in blobs[0]]
+    views[0][:5] = np.nan
+    model = NSMVC(3, n_init=1, random_state=0).fit(views)
+    page = report(model, views, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert block(page, "data-map")["maps"][1]["x"][:5] == [None] * 5
+    assert None not in block(page, "data-map")["maps"][0]["x"]
+
+
+def test_report_labels_needs_no_estimator(blobs, tmp_path):
+    options = ReportOptions(title="Labels")
+    path = report_labels(
+        blobs[1], blobs[0], tmp_path / "r.html", method="SAMVC", options=options
+    )
+    page = path.read_text(encoding="utf-8")
+    assert "SAMVC" in words(page)
+    assert "Self-pacing" not in words(page)
+    assert "figure-convergence" not in page
+
+
+def test_report_of_a_single_cluster_and_of_one_view(blobs, tmp_path):
+    model = NSMVC(1, n_init=1, random_state=0).fit([blobs[0][0]])
+    page = report(model, [blobs[0][0]], tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "90 samples in 1 cluster, from 1 view." in words(page)
+
+
+def test_report_refuses_ids_and_classes_of_another_length(fitted, tmp_path):
+    model, views, _ = fitted
+    with pytest.raises(ViewError, match="2 sample ids were given for 90 samples"):
+        report(model, views, tmp_path / "r.html", sample_ids=["a", "b"])
+    with pytest.raises(ViewError, match=r"target has shape \(2,\), expected \(90,\)"):
+        report(model, views, tmp_path / "r.html", target=[0, 1])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_whole_numbers_keep_both_axes_to_scale():
+    plane = _whole_numbers(np.array([[0.0, 0.0], [10.0, 5.0], [np.nan, np.nan]]))
+    assert plane["x"][:2] == pytest.approx([0, 4095], abs=10)
+    assert plane["y"][1] - plane["y"][0] == pytest.approx(4095 / 2, abs=10)
+    assert plane["x"][2] is None

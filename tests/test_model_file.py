@@ -1,0 +1,222 @@
+"""Model files: exact round trip, and nothing but our own files is read."""
+
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from manyview import NSMVC, DatasetError
+from manyview._model_file import load_model, save_model
+
+
+def assert_same(a, b):
+    assert type(a) is type(b)
+    if isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype
+        assert_array_equal(a, b)
+    elif isinstance(a, np.random.RandomState):
+        assert a.randint(2**31) == b.randint(2**31)
+    elif isinstance(a, (list, tuple)):
+        assert len(a) == len(b)
+        for one, other in zip(a, b, strict=True):
+            assert_same(one, other)
+    elif hasattr(a, "__dataclass_fields__"):
+        for name in a.__dataclass_fields__:
+            assert_same(getattr(a, name), getattr(b, name))
+    else:
+        assert a == b
+
+
+def rewrite(path, **changes):
+    """The file with members replaced (or removed, for None)."""
+    with zipfile.ZipFile(path) as file:
+        content = {name: file.read(name) for name in file.namelist()}
+    for name, data in changes.items():
+        content[name.replace("__", ".")] = data
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in content.items():
+            if data is not None:
+                file.writestr(name, data)
+
+
+def read_json(path, name):
+    with zipfile.ZipFile(path) as file:
+        return json.loads(file.read(name))
+
+
+@pytest.fixture
+def saved(blobs, tmp_path):
+    model = NSMVC(3, n_init=2, random_state=0).fit(blobs[0])
+    return model, save_model(model, tmp_path / "model.mvz")
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"scale": None, "assignment": "majorize", "n_paces": 2},
+        {"scale": "l2", "random_state": np.random.RandomState(3)},
+        {"n_clusters": np.int64(3), "pace_start": np.float64(0.3)},
+    ],
+    ids=["defaults", "unscaled", "random state", "numpy scalars"],
+)
+def test_round_trip_keeps_every_attribute(blobs, tmp_path, params):
+    views = dict(zip(("sound", "light", "words"), blobs[0], strict=True))
+    model = NSMVC(**{"n_clusters": 3, "n_init": 2, "random_state": 0, **params})
+    model.fit(views)
+    again = load_model(save_model(model, tmp_path / "m.mvz"))
+    assert vars(again).keys() == vars(model).keys()
+    for name, value in vars(model).items():
+        if not isinstance(value, np.generic):
+            assert_same(vars(again)[name], value)
+        else:
+            assert vars(again)[name] == value
+    assert_array_equal(again.predict(views), model.predict(views))
+    assert_array_equal(again.transform(views), model.transform(views))
+    partial = {"light": views["light"]}
+    assert_array_equal(again.predict(partial), model.predict(partial))
+
+
+def test_round_trip_keeps_an_array_as_start_and_column_names(blobs, tmp_path):
+    table = pd.DataFrame(np.hstack(blobs[0])).rename(columns=lambda c: f"f{c}")
+    model = NSMVC(3, init=blobs[1], view_sizes=[4, 6, 3]).fit(table)
+    again = load_model(save_model(model, tmp_path / "m.mvz"))
+    assert_same(again.feature_names_in_, model.feature_names_in_)
+    assert again.view_sizes == [4, 6, 3]
+    assert_array_equal(again.init, blobs[1])
+    assert_array_equal(again.predict(table), model.predict(table))
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict(table.rename(columns={"f0": "other"}))
+
+
+def test_save_model_refuses_what_it_cannot_store(blobs, tmp_path):
+    with pytest.raises(DatasetError, match="expected a fitted NSMVC"):
+        save_model(NSMVC(3), tmp_path / "m.mvz")
+    model = NSMVC(3, n_init=1, init=lambda _v, _k, _r: blobs[1]).fit(blobs[0])
+    with pytest.raises(DatasetError, match="init is a function"):
+        save_model(model, tmp_path / "m.mvz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_save_model_leaves_the_old_file_when_writing_fails(saved, monkeypatch):
+    model, path = saved
+    before = path.read_bytes()
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        save_model(model, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == ["model.mvz"]
+
+
+def test_load_model_refuses_a_missing_file_and_a_folder(tmp_path):
+    with pytest.raises(DatasetError, match="does not exist"):
+        load_model(tmp_path / "nothing.mvz")
+    with pytest.raises(DatasetError, match="is a folder"):
+        load_model(tmp_path)
+
+
+class Bomb:
+    """Pickles to something that would fail the test if it were ever unpickled."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("a model file was unpickled",))
+
+
+def test_load_model_never_unpickles(saved):
+    _, path = saved
+    path.write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(DatasetError, match="is not a manyview model"):
+        load_model(path)
+
+
+def test_load_model_never_unpickles_object_arrays(saved):
+    _, path = saved
+    buffer = io.BytesIO()
+    np.savez(buffer, labels_=np.array([Bomb()], dtype=object))
+    data = buffer.getvalue()
+    header = read_json(path, "header.json")
+    import hashlib
+
+    header["sha256"]["arrays.npz"] = hashlib.sha256(data).hexdigest()
+    rewrite(path, arrays__npz=data, header__json=json.dumps(header))
+    with pytest.raises(DatasetError, match="not a complete manyview model"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("keep", [0, 10, 0.5, 0.99])
+def test_load_model_refuses_truncated_files(saved, keep):
+    _, path = saved
+    data = path.read_bytes()
+    path.write_bytes(data[: int(keep * len(data)) if keep < 1 else keep])
+    with pytest.raises(DatasetError, match="is not a manyview model"):
+        load_model(path)
+
+
+def test_load_model_refuses_a_changed_payload(saved):
+    _, path = saved
+    text = json.dumps(read_json(path, "model.json")).replace('"named"', '"named" ')
+    rewrite(path, model__json=text)
+    with pytest.raises(DatasetError, match=r"is damaged: model\.json has sha256"):
+        load_model(path)
+
+
+def test_load_model_refuses_every_flipped_byte_it_can_see(saved):
+    _, path = saved
+    data = path.read_bytes()
+    model, _ = saved
+    refused = 0
+    for position in range(0, len(data), 97):
+        changed = bytearray(data)
+        changed[position] ^= 0xFF
+        path.write_bytes(changed)
+        try:
+            again = load_model(path)
+        except DatasetError:
+            refused += 1
+        else:
+            # Dates and the like in the archive's directory carry nothing of the model.
+            assert_same(again.labels_, model.labels_)
+            assert_same(again._centers, model._centers)
+    assert refused > 0.9 * len(range(0, len(data), 97))
+
+
+def test_load_model_refuses_another_version(saved):
+    _, path = saved
+    header = read_json(path, "header.json") | {"version": 2}
+    rewrite(path, header__json=json.dumps(header))
+    with pytest.raises(DatasetError, match="format version 2, but this manyview reads"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"header__json": '{"format": "other"}'}, "header names another format"),
+        ({"header__json": "[]"}, "a JSON object was expected"),
+        ({"header__json": "{"}, "is not a manyview model"),
+        ({"arrays__npz": None}, r"expected \['header.json'"),
+        ({"extra__txt": "x"}, r"expected \['header.json'"),
+    ],
+    ids=["format", "list", "no json", "member missing", "member too many"],
+)
+def test_load_model_refuses_foreign_archives(saved, changes, message):
+    _, path = saved
+    rewrite(path, **changes)
+    with pytest.raises(DatasetError, match=message):
+        load_model(path)
+
+
+def test_load_model_refuses_a_zip_bomb(saved):
+    _, path = saved
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("header.json", "{}")
+        file.writestr("model.json", "{}")
+        file.writestr("arrays.npz", bytes(200 << 20))
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(DatasetError, match="unpacks to 209715204 bytes"):
+        load_model(path)
