@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow test-browser bench clean
+.PHONY: demo test test-slow test-browser bench reproduce clean
 
 demo: .venv/.installed
 	$(BIN)/manyview cluster handwritten -k 10 --out demo --force
@@ -19,6 +19,9 @@ test-slow: .venv/.installed-test
 test-browser: .venv/.installed-test
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
 	$(BIN)/python -m pytest -m browser
+
+reproduce: .venv/.installed
+	$(BIN)/manyview reproduce all
 
 bench: .venv/.installed-test
 	$(BIN)/python -m benchmarks

@@ -12,8 +12,7 @@ from manyview._numerics._factor import product
 from manyview._solvers._dmvc import LayeredStart, solve_dmvc, start_layers
 from tests import reference_kmeans_family as reference
 from tests.solvers.problems import problems
-from tests.solvers.test_kmeans import make_problem
-from tests.solvers.test_mspl import random_problem
+from tests.solvers.test_kmeans import make_problem, random_problem
 
 
 def solve(problem, widths=(20, 10), *, max_iter=50, tol=1e-7, seed=0):

@@ -12,7 +12,7 @@ from manyview._solvers._mspl import solve_mspl
 from manyview._solvers._start import start_from_labels
 from tests import reference_kmeans_family as reference
 from tests.solvers.problems import problems
-from tests.solvers.test_kmeans import make_problem
+from tests.solvers.test_kmeans import make_problem, random_problem
 
 
 def solve(problem, *, loss_unit="literal", max_iter=20, **params):
@@ -20,17 +20,6 @@ def solve(problem, *, loss_unit="literal", max_iter=20, **params):
     start = start_from_labels(rows, problem.labels, len(problem.centers[0]))
     options = {**problem.parameters, **params}
     return solve_mspl(rows, start, max_iter=max_iter, loss_unit=loss_unit, **options)
-
-
-def random_problem(seed=0, units=(1.0, 1.0), n_samples=60, n_clusters=4):
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n_samples) % n_clusters
-    views = [
-        unit * (2 * rng.normal(size=(n_clusters, 3))[truth])
-        + unit * rng.normal(size=(n_samples, 3))
-        for unit in units
-    ]
-    return make_problem(views, n_clusters, seed)
 
 
 @pytest.mark.parametrize("seed", range(8))

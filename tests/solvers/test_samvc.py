@@ -11,8 +11,7 @@ from manyview._solvers._start import start_from_labels
 from manyview._solvers._weighted import WeightedSamples
 from tests import reference_kmeans_family as reference
 from tests.solvers.problems import problems
-from tests.solvers.test_kmeans import make_problem
-from tests.solvers.test_mspl import random_problem
+from tests.solvers.test_kmeans import make_problem, random_problem
 
 
 def solve(problem, *, pacing="mixture", max_iter=30, **params):

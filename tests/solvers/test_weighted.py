@@ -19,6 +19,7 @@ from manyview._solvers._weighted import (
 from manyview._views import check_views
 from tests import reference_kmeans_family as reference
 from tests.solvers.problems import as_sparse, problems
+from tests.solvers.test_kmeans import off_the_samples
 
 
 def random_weights(problem, seed):
@@ -26,16 +27,6 @@ def random_weights(problem, seed):
     rng = np.random.default_rng(seed)
     shape = (len(problem.views), len(problem.labels))
     return 10.0 ** rng.uniform(-3, 3, size=shape) * (rng.random(shape) > 0.2)
-
-
-def off_the_samples(start):
-    """The start with its centres moved a little.
-
-    A centre on a sample may coincide with that of another cluster. In a view of large
-    units this is a tie for all that rounding can tell, whatever smaller views say.
-    """
-    centers = tuple(1.1 * center for center in start.centers)
-    return Start(centers=centers, labels=start.labels)
 
 
 def assert_step_equals_reference(problem, rows, start, views, seed):

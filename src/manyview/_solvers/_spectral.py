@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from manyview._numerics._gram import Points
 from manyview._results import SolverResult
@@ -60,7 +61,9 @@ def cluster_embedding(
         tol=0.0,
         random_state=random_state,
     )
-    with warnings.catch_warnings():
+    # An embedding is small: threads would wait for each other more than they work, and
+    # labels should not depend on their number.
+    with threadpool_limits(1), warnings.catch_warnings():
         # Fewer distinct rows than clusters: duplicate samples share a label then.
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = kmeans.fit_predict(embedding)

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from manyview import __version__
 from manyview._extras import MissingExtraError
+from manyview._version import __version__
 from manyview.cli import _render
 from manyview.cli._cluster import cluster_command
 from manyview.cli._compare import compare_command

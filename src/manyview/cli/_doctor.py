@@ -14,7 +14,7 @@ import numpy as np
 import typer
 from threadpoolctl import threadpool_info
 
-from manyview import __version__
+from manyview._version import __version__
 from manyview.cli import _options as opt
 from manyview.cli import _render
 from manyview.datasets import data_folder, list_datasets

@@ -227,9 +227,12 @@ def _agreement(content: dict[str, Any], console: Console) -> None:
     table = _plain_table(
         ("", "left"), *((str(i + 1), "right") for i in range(len(names)))
     )
+    # Narrow enough for a dozen methods in 80 columns.
+    table.padding = (0, 1, 0, 0)
     for i, (name, row) in enumerate(
         zip(names, content["agreement"]["ari"], strict=True)
     ):
-        cells = [f"{value:.2f}" if j < i else "" for j, value in enumerate(row)]
+        # Rounded before it is written: no method agrees by -0.00 with another.
+        cells = [f"{round(v, 2) + 0.0:.2f}" if j < i else "" for j, v in enumerate(row)]
         table.add_row(f"{i + 1} {name}", *cells)
     console.print(table)

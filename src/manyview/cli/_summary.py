@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from manyview import __version__
+from manyview._version import __version__
 from manyview.cli._sources import Request, title_of
 from manyview.datasets import MultiViewData
 from manyview.explain import Explanation

@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from manyview import __version__
 from manyview._extras import import_extra
+from manyview._version import __version__
 
 # A Plotly figure as plain data: {"data": [...], "layout": {...}}. A colour may be
 # "theme:ink", "theme:muted", "theme:line", "theme:card", "theme:accent",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyview import __version__
 from manyview._typing import IntArray
+from manyview._version import __version__
 from manyview.exceptions import ViewError
 from manyview.explain import (
     Explanation,
