@@ -250,8 +250,9 @@ class SparseRows:
     ) -> None:
         self.n_samples, self.n_features = matrix.shape
         self.present = present
-        self._indices, self._indptr = matrix.indices, matrix.indptr
-        self._data = _scaled_entries(matrix, present, scale)
+        data = _scaled_entries(matrix, present, scale)
+        # As kernels take them: stored values, their columns, row boundaries.
+        self.entries = (data, matrix.indices, matrix.indptr)
         self.sq_norms, self.mean, self.scatter = self._summarise()
         self._relative_error = _product_error(np.dtype(np.float64), self.n_features)
 
@@ -289,9 +290,7 @@ class SparseRows:
     ) -> None:
         wanted = block[positions]
         products = np.empty((len(wanted), len(centers.values)))
-        kernels.sparse_products(
-            self._data, self._indices, self._indptr, wanted, centers.columns, products
-        )
+        kernels.sparse_products(*self.entries, wanted, centers.columns, products)
         distances = np.empty_like(products)
         rounding = np.empty(len(wanted))
         kernels.expand_distances(
@@ -314,9 +313,7 @@ class SparseRows:
         out: FloatArray,
     ) -> None:
         kernels.sparse_losses(
-            self._data,
-            self._indices,
-            self._indptr,
+            *self.entries,
             block,
             self.sq_norms[rows],
             centers.values,
@@ -334,9 +331,7 @@ class SparseRows:
         out_sums: FloatArray,
     ) -> None:
         kernels.sparse_add_rows(
-            self._data,
-            self._indices,
-            self._indptr,
+            *self.entries,
             block[positions],
             clusters,
             sign,
@@ -344,16 +339,17 @@ class SparseRows:
         )
 
     def dense_rows(self, rows: IntArray) -> FloatArray:
-        return np.asarray(self._as_csr()[rows].toarray(), dtype=np.float64)
+        return np.asarray(self.as_csr()[rows].toarray(), dtype=np.float64)
 
-    def _as_csr(self) -> sparse.csr_array:
-        shape = (self.n_samples, self.n_features)
-        return sparse.csr_array((self._data, self._indices, self._indptr), shape=shape)
+    def as_csr(self) -> sparse.csr_array:
+        """The scaled view as one matrix; its arrays are shared."""
+        return sparse.csr_array(self.entries, shape=(self.n_samples, self.n_features))
 
     def _summarise(self) -> tuple[FloatArray, FloatArray, float]:
-        sq_norms = _row_sums(self._data.astype(np.float64) ** 2, self._indptr)
+        data, indices, indptr = self.entries
+        sq_norms = _row_sums(data.astype(np.float64) ** 2, indptr)
         total: FloatArray = np.zeros(self.n_features)
-        np.add.at(total, self._indices, self._data)
+        np.add.at(total, indices, data)
         return sq_norms, *_centred(total, sq_norms, self.present)
 
 

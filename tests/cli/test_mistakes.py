@@ -24,7 +24,7 @@ USAGE = 2
         (["cluster", "handwritten", "{}/rna.csv", "-k", 3], "without further files"),
         (
             ["cluster", "{}/rna.csv", "-k", 3, "--method", "kmean"],
-            "is not one of nsmvc",
+            "is not one of amgl",
         ),
         (["cluster", "a={}/rna.csv", "a={}/image.csv", "-k", 3], "the same name"),
         (
@@ -33,7 +33,7 @@ USAGE = 2
         ),
         (["predict", "{}/rna.csv", "{}/rna.csv"], "is not a manyview model"),
         (["predict", "{}/none.mvz", "{}/rna.csv"], "does not exist"),
-        (["compare", "{}/rna.csv", "-k", 3, "--methods", "no"], "is not one of nsmvc"),
+        (["compare", "{}/rna.csv", "-k", 3, "--methods", "no"], "is not one of amgl"),
         (["datasets", "iris"], "No data set is called 'iris'"),
         (["datasets", "--fetch"], "--fetch needs a name"),
         (["report", "{}"], "is not a result of manyview cluster"),

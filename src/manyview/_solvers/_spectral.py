@@ -32,7 +32,7 @@ class SpectralResult(SolverResult):
 def scaled_points(view: Rows) -> Points:
     """All scaled rows of a view: float64 if dense, CSR if sparse."""
     if isinstance(view, SparseRows):
-        return view._as_csr().astype(np.float64)
+        return view.as_csr().astype(np.float64)
     rows = slice(0, view.n_samples)
     block: FloatArray = view.read(rows, view.buffer(view.n_samples))
     return block.astype(np.float64, copy=False)

@@ -277,7 +277,7 @@ def _add_weighted(
     """Add the weighted rows of a block to their clusters' sums."""
     if isinstance(view, SparseRows):
         kernels.sparse_add_weighted_rows(
-            view._data, view._indices, view._indptr, block, clusters, weights, out_sums
+            *view.entries, block, clusters, weights, out_sums
         )
     else:
         kernels.add_weighted_rows(block, clusters, weights, out_sums)

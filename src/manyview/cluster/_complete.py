@@ -26,8 +26,3 @@ class CompleteViewsClusterer(BaseMultiViewClusterer):
                 )
                 raise ViewError(msg)
         return views
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
-        return tags
