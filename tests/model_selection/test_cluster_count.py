@@ -107,3 +107,10 @@ def test_choose_n_clusters_tells_its_progress():
 def test_choose_n_clusters_refuses_candidates(candidates, message):
     with pytest.raises(ViewError, match=message):
         choose_n_clusters(make_views(60, 3, random_state=0).views, candidates)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_clusters", [3, 5, 12])
+def test_choose_n_clusters_sees_through_a_view_of_noise(n_clusters):
+    data = make_views(600, n_clusters, (10, 20, 15), corrupt=[2], random_state=0)
+    assert choose_n_clusters(data.views, random_state=0).n_clusters == n_clusters

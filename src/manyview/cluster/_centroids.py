@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from threadpoolctl import threadpool_limits
 
 from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions
@@ -69,6 +71,14 @@ class CentroidClusterer(BaseMultiViewClusterer):
 
     def _n_restarts(self) -> int:
         return self.n_init
+
+    def _run_restarts(
+        self, run: Callable[[int, int], Any], seeds: Sequence[int]
+    ) -> Iterator[Any]:
+        # Blocks of rows are small: in their products, more than one BLAS thread
+        # spends longer waiting for the others than working.
+        with threadpool_limits(1, "blas"):
+            yield from super()._run_restarts(run, seeds)
 
     def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
         self.scales_, rows = scaled_rows(self._used(views), self.scale)

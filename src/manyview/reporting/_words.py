@@ -122,8 +122,8 @@ def convergence_sentence(subject: Subject) -> str:
     if subject.paced:
         text += f" in {plural(n_stages, 'pace')}"
         text += (
-            ". Where the line is broken, more samples join and exponents change; within "
-            "a pace the objective never rises."
+            ". Where the line is broken, more samples join and exponents change; "
+            "within a pace the objective never rises."
         )
     else:
         text += "."
