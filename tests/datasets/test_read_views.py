@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from manyview.datasets import _read_arrays as arrays_module
-from manyview.datasets import read_views
+from manyview.datasets import MultiViewData, read_views
 from manyview.exceptions import DatasetError
 
 A = np.array([[1.0, 2.5], [3.0, -4.0], [5.0, 6e-3]])
@@ -468,3 +468,23 @@ def test_missing_extra_is_named(tmp_path, monkeypatch, module, name, extra):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(DatasetError, match=rf'pip install "manyview\[{extra}\]"'):
         read_views(tmp_path / name)
+
+
+def test_feature_names_follow_their_columns(tmp_path):
+    (tmp_path / "genes.csv").write_text("id,TP53,BRCA1\na,1,2\nb,3,4\n")
+    np.save(tmp_path / "image.npy", np.eye(2))
+    data = read_views([tmp_path / "genes.csv", tmp_path / "image.npy"])
+    assert data.feature_names == (("TP53", "BRCA1"), ("0", "1"))
+    (tmp_path / "all.csv").write_text("x.a,x.b,y.c\n1,2,3\n4,5,6\n")
+    assert read_views(tmp_path / "all.csv").feature_names == (("a", "b"), ("c",))
+    assert read_views([tmp_path / "image.npy"]).feature_names == ()
+
+
+def test_feature_names_must_fit_the_views():
+    with pytest.raises(DatasetError, match=r"has \(2,\) names for views of \(3,\)"):
+        MultiViewData(
+            name="x",
+            views=(np.ones((2, 3)),),
+            view_names=("v",),
+            feature_names=(("a", "b"),),
+        )

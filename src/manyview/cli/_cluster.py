@@ -233,6 +233,7 @@ def _write_report(run: Run, path: Path) -> None:
         path,
         title=title_of(data),
         sample_ids=sample_names(data),
+        feature_names=data.feature_names or None,
         target=data.target,
         target_names=data.target_names,
         command=run.command,

@@ -75,6 +75,7 @@ def report_command(
     about: dict[str, Any] = {
         "title": title_of(data),
         "sample_ids": names,
+        "feature_names": data.feature_names or None,
         "target": data.target,
         "target_names": data.target_names,
         "command": summary["command"],

@@ -157,7 +157,11 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
 
     def _restart_seeds(self) -> list[int]:
         """One seed per restart, drawn up front: the order of running cannot matter."""
-        source = check_random_state(self.random_state)
+        # None in scikit-learn's sense would draw from NumPy's global generator.
+        fresh = self.random_state is None
+        source = (
+            np.random.RandomState() if fresh else check_random_state(self.random_state)
+        )
         return [int(s) for s in source.randint(2**31 - 1, size=self._n_restarts())]
 
     def _run_restarts(

@@ -46,6 +46,9 @@ class MultiViewData:
         The terms it may be used under.
     sample_ids : ndarray of str of shape (n_samples,), default=None
         Names of the samples, when the source has them.
+    feature_names : tuple of tuple of str, default=()
+        Names of every view's features, when the source has any; the features of a
+        view without names are numbered from 0.
     """
 
     name: str
@@ -57,6 +60,7 @@ class MultiViewData:
     source: str = ""
     license: str = ""
     sample_ids: npt.NDArray[np.str_] | None = None
+    feature_names: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together."""
@@ -64,6 +68,14 @@ class MultiViewData:
             msg = (
                 f"{len(self.view_names)} view names were given for {len(self.views)} "
                 "views; at least one view and one name per view are needed."
+            )
+            raise DatasetError(msg)
+        named = tuple(len(names) for names in self.feature_names)
+        widths = tuple(view.shape[1] for view in self.views)
+        if named and named != widths:
+            msg = (
+                f"feature_names has {named} names for views of {widths} features; "
+                "one name per feature is needed."
             )
             raise DatasetError(msg)
         rows = {"view " + repr(n): v.shape[0] for n, v in self._named_views()}

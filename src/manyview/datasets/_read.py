@@ -24,7 +24,7 @@ from manyview.datasets._read_arrays import (
 from manyview.datasets._read_mat import read_label_mat, read_mat
 from manyview.datasets._read_omics import read_omics
 from manyview.datasets._read_tables import read_label_table, read_table
-from manyview.datasets._source import ReadOptions, Source, SourceLabels
+from manyview.datasets._source import ReadOptions, Source, SourceLabels, SourceView
 from manyview.exceptions import DatasetError
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -150,6 +150,17 @@ def read_views(
         target_names=target_names,
         source=", ".join(dict.fromkeys(view.origin for view in views)),
         sample_ids=sample_ids,
+        feature_names=_feature_names(views),
+    )
+
+
+def _feature_names(views: Sequence[SourceView]) -> tuple[tuple[str, ...], ...]:
+    """Names of all features, numbers where a file has none; nothing if none has."""
+    if all(view.feature_names is None for view in views):
+        return ()
+    return tuple(
+        view.feature_names or tuple(str(f) for f in range(view.values.shape[1]))
+        for view in views
     )
 
 

@@ -40,7 +40,16 @@ def read_omics(path: Path, options: ReadOptions) -> Source:
                 msg = f"{origin} has no matrix X."
                 raise DatasetError(msg)
             values = clean_values(read_elem(group["X"]), origin)
-            views.append(SourceView(name=name, origin=origin, values=values, ids=ids))
+            features = tuple(str(f) for f in read_elem(group["var"]).index)
+            views.append(
+                SourceView(
+                    name=name,
+                    origin=origin,
+                    values=values,
+                    ids=ids,
+                    feature_names=features,
+                )
+            )
             labels = labels or _labels(origin, obs, options)
         if labels is None and "mod" in content:
             labels = _labels(str(path), read_elem(content["obs"]), options)

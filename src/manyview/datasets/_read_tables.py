@@ -91,7 +91,14 @@ def _split_views(
     prefixes = [name.partition(".")[0] if "." in name else None for name in names]
     if not options.several_views or not any(prefixes):
         values = clean_values(features, str(path), names)
-        return (SourceView(name=path.stem, origin=str(path), values=values, ids=ids),)
+        view = SourceView(
+            name=path.stem,
+            origin=str(path),
+            values=values,
+            ids=ids,
+            feature_names=names,
+        )
+        return (view,)
     if None in prefixes:
         msg = (
             f"{path}: column {names[prefixes.index(None)]!r} has no view in its name "
@@ -103,11 +110,15 @@ def _split_views(
     for prefix in dict.fromkeys(prefixes):
         columns = [i for i, other in enumerate(prefixes) if other == prefix]
         origin = f"{path}, view {prefix!r}"
-        values = clean_values(
-            features[:, columns], origin, tuple(names[i] for i in columns)
-        )
+        own = tuple(names[i] for i in columns)
         views.append(
-            SourceView(name=str(prefix), origin=origin, values=values, ids=ids)
+            SourceView(
+                name=str(prefix),
+                origin=origin,
+                values=clean_values(features[:, columns], origin, own),
+                ids=ids,
+                feature_names=tuple(name.partition(".")[2] for name in own),
+            )
         )
     return tuple(views)
 

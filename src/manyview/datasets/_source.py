@@ -38,6 +38,7 @@ class SourceView:
     origin: str
     values: View
     ids: TextArray | None = None
+    feature_names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
