@@ -12,8 +12,8 @@ import scipy.io
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from manyview.datasets import _read_arrays as arrays_module
 from manyview.datasets import MultiViewData, read_views
+from manyview.datasets import _read_arrays as arrays_module
 from manyview.exceptions import DatasetError
 
 A = np.array([[1.0, 2.5], [3.0, -4.0], [5.0, 6e-3]])
