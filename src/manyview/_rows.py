@@ -275,34 +275,40 @@ class SparseRows:
         out: FloatArray,
         out_rounding: FloatArray,
     ) -> bool:
-        # Differences would fill the rows; float64 products are as good as it gets.
-        self.refine(block, rows, np.arange(len(block)), centers, out, out_rounding)
-        return True
+        if self.n_samples < ALWAYS_DIRECT_BELOW:
+            self.refine(block, rows, np.arange(len(block)), centers, out, out_rounding)
+            return True
+        products = np.empty((len(block), len(centers.values)))
+        kernels.sparse_products(*self.entries, block, centers.columns, products)
+        kernels.expand_distances(
+            products,
+            self.sq_norms[rows],
+            centers.sq_norms,
+            self._relative_error,
+            out,
+            out_rounding,
+        )
+        return False
 
     def refine(
         self,
         block: IntArray,
-        rows: RowIndex,  # noqa: ARG002
+        rows: RowIndex,
         positions: IntArray,
         centers: PreparedCenters,
         out: FloatArray,
         out_rounding: FloatArray,
     ) -> None:
-        wanted = block[positions]
-        products = np.empty((len(wanted), len(centers.values)))
-        kernels.sparse_products(*self.entries, wanted, centers.columns, products)
-        distances = np.empty_like(products)
-        rounding = np.empty(len(wanted))
-        kernels.expand_distances(
-            products,
-            self.sq_norms[wanted],
+        kernels.sparse_direct_distances(
+            *self.entries,
+            block,
+            positions,
+            self.sq_norms[rows],
+            centers.values,
             centers.sq_norms,
-            self._relative_error,
-            distances,
-            rounding,
+            out,
+            out_rounding,
         )
-        out[positions] = distances
-        out_rounding[positions] = rounding
 
     def losses(
         self,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.cluster import KMeans
 
 import manyview._rows
@@ -354,6 +355,21 @@ def test_duplicate_points_give_zero_loss_and_finite_state(assignment):
     assert_array_equal(result.labels, truth)
     assert_array_equal(result.view_losses, [0, 0, 0])
     assert_array_equal(result.exponents, [1, 1, 1])
+    assert result.objective == 0
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_perfect_sparse_views_stay_perfect(assignment):
+    # One sample per centre: distances cancel to rounding, not to zero, and a small
+    # exponent would blow that up.
+    rng = np.random.default_rng(0)
+    views = [sparse.csr_array(rng.normal(size=(6, width))) for width in (1, 3, 3)]
+    rows = _open(views)
+    start = start_from_labels(rows, np.arange(6), 6)
+    result = solve_nsmvc(
+        rows, start, pace_start=0.0, n_paces=3, max_iter=9, assignment=assignment
+    )
+    assert_array_equal(result.labels, np.arange(6))
     assert result.objective == 0
 
 

@@ -16,6 +16,9 @@ from manyview._typing import FloatArray, IntArray
 SAME_POINT = (64 * np.finfo(np.float64).eps) ** 2
 # The same for a distance taken as ||x||^2 - 2xc + ||c||^2, which cancels.
 SAME_POINT_EXPANDED = 64 * np.finfo(np.float64).eps
+# Below this share of ||x||^2 + ||c||^2 the latter form has lost too many digits, and
+# differences are worth their while.
+CANCELLED = 1e-6
 # Relative error left in a distance taken by differences.
 DIRECT_ERROR = 32 * np.finfo(np.float64).eps
 
@@ -131,6 +134,50 @@ def sparse_products(
 
 
 @njit(cache=True, nogil=True)
+def _sparse_direct_distance(
+    data: FloatArray, indices: IntArray, start: int, stop: int, center: FloatArray
+) -> float:
+    """Distance of one sparse row by differences; visits every feature."""
+    total, p = 0.0, start
+    for f in range(center.shape[0]):
+        difference = -center[f]
+        if p < stop and indices[p] == f:
+            difference += np.float64(data[p])
+            p += 1
+        total += difference * difference
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sparse_direct_distances(
+    data: FloatArray,
+    indices: IntArray,
+    indptr: IntArray,
+    rows: IntArray,
+    positions: IntArray,
+    sq_norms: FloatArray,
+    centers: FloatArray,
+    center_norms: FloatArray,
+    out: FloatArray,
+    out_rounding: FloatArray,
+) -> None:
+    """Distances of some rows of a sparse block, by differences, into `out` rows.
+
+    `sq_norms` and `out` follow `rows`, the block.
+    """
+    for i in positions:
+        start, stop = indptr[rows[i]], indptr[rows[i] + 1]
+        widest = 0.0
+        for j in range(centers.shape[0]):
+            distance = _sparse_direct_distance(data, indices, start, stop, centers[j])
+            if distance < SAME_POINT * (sq_norms[i] + center_norms[j]):
+                distance = 0.0
+            out[i, j] = distance
+            widest = max(widest, distance)
+        out_rounding[i] = DIRECT_ERROR * widest
+
+
+@njit(cache=True, nogil=True)
 def sparse_losses(
     data: FloatArray,
     indices: IntArray,
@@ -145,12 +192,17 @@ def sparse_losses(
     """Loss of sparse rows, Eq. (4); `sq_norms`, `labels`, `out` follow `rows`."""
     for r in range(rows.shape[0]):
         j = labels[r]
+        start, stop = indptr[rows[r]], indptr[rows[r] + 1]
         product = 0.0
-        for p in range(indptr[rows[r]], indptr[rows[r] + 1]):
+        for p in range(start, stop):
             product += np.float64(data[p]) * centers[j, indices[p]]
         energy = sq_norms[r] + center_norms[j]
         distance = energy - 2.0 * product
-        out[r] = distance if distance > SAME_POINT_EXPANDED * energy else 0.0
+        if distance < CANCELLED * energy:
+            distance = _sparse_direct_distance(data, indices, start, stop, centers[j])
+            if distance < SAME_POINT * energy:
+                distance = 0.0
+        out[r] = distance
 
 
 @njit(cache=True, nogil=True)
