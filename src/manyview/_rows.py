@@ -325,6 +325,7 @@ class SparseRows:
             centers.values,
             centers.sq_norms,
             labels,
+            np.inf if self.n_samples < ALWAYS_DIRECT_BELOW else kernels.CANCELLED,
             out,
         )
 

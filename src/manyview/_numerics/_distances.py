@@ -187,9 +187,13 @@ def sparse_losses(
     centers: FloatArray,
     center_norms: FloatArray,
     labels: IntArray,
+    direct_below: float,
     out: FloatArray,
 ) -> None:
-    """Loss of sparse rows, Eq. (4); `sq_norms`, `labels`, `out` follow `rows`."""
+    """Loss of sparse rows, Eq. (4); `sq_norms`, `labels`, `out` follow `rows`.
+
+    Taken by differences below this share of ``||x||^2 + ||c||^2``.
+    """
     for r in range(rows.shape[0]):
         j = labels[r]
         start, stop = indptr[rows[r]], indptr[rows[r] + 1]
@@ -198,7 +202,7 @@ def sparse_losses(
             product += np.float64(data[p]) * centers[j, indices[p]]
         energy = sq_norms[r] + center_norms[j]
         distance = energy - 2.0 * product
-        if distance < CANCELLED * energy:
+        if distance <= direct_below * energy:
             distance = _sparse_direct_distance(data, indices, start, stop, centers[j])
             if distance < SAME_POINT * energy:
                 distance = 0.0
