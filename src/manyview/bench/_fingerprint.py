@@ -34,7 +34,8 @@ def code_version(estimator: str) -> str:
 
 def _package_version(module: str) -> str:
     package = module.partition(".")[0]
-    for distribution in packages_distributions().get(package, []):
+    # An editable install is not listed by its package, but found by its name.
+    for distribution in [*packages_distributions().get(package, []), package]:
         try:
             return version(distribution)
         except PackageNotFoundError:
