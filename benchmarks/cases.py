@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.data import make_blobs
-from benchmarks.ratio import Row, compare, peak_bytes
+from benchmarks.ratio import Row, compare, peak_bytes, reset_peak
 from manyview import NSMVC
 
 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -137,7 +137,7 @@ def memory_of_arrays(threads):
     """Peak memory above the input, a million float32 rows, three restarts."""
     views, _ = make_blobs(1_000_000, 10, dtype=np.float32)
     size = sum(view.nbytes for view in views)
-    before = peak_bytes()
+    before = reset_peak()
     NSMVC(10, n_init=3, n_paces=2, max_iter=3, random_state=0).fit(views)
     return [memory("above a float32 input of 1,000,000 rows", threads, before, size)]
 

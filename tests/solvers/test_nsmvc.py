@@ -68,6 +68,21 @@ def test_solver_with_matrix_products_equals_reference(assignment, problem):
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 @given(problem=problems())
 @settings(deadline=None, max_examples=30)
+def test_solver_in_float32_equals_reference_on_float32_rows(assignment, problem):
+    single = dataclasses.replace(
+        problem,
+        views=[view.astype(np.float32) for view in problem.views],
+        centers=[center.astype(np.float32) for center in problem.centers],
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manyview._rows, "ALWAYS_DIRECT_BELOW", 0)
+        result = solve(single, assignment)
+    assert_array_equal(result.labels, single.reference(assignment)["labels"])
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@given(problem=problems())
+@settings(deadline=None, max_examples=30)
 def test_solver_on_sparse_views_equals_reference(assignment, problem):
     # Sparse views are not centred, so everything is in raw units.
     start = Start(centers=tuple(problem.centers), labels=problem.labels)
