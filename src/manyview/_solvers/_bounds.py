@@ -45,7 +45,8 @@ class Bounds:
         for v, center in enumerate(centers):
             reach = np.sqrt(np.einsum("jf,jf->j", center, center).max())
             self.widest[v] = (self._longest[v] + reach) ** 2
-        if self._centers is None or not (slope > 0).all():
+        perfect_view = not (slope > 0).all() or not (self.anchor > 0).all()
+        if self._centers is None or perfect_view:
             self.forget()
         else:
             self._relax(centers, labels, slope)
