@@ -1,9 +1,7 @@
 """A comparison that is killed again and again ends as if nothing had happened."""
 
 import contextlib
-import os
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -56,14 +54,14 @@ def test_killing_a_session_twenty_times_changes_nothing(folder, data, tmp_path):
         before = count_rows(disturbed)
         process = start_session(folder, disturbed)
         # Mostly in the middle of the runs, sometimes while everything starts up.
-        more_rows = chance.choice([0, 1, 3, 6, 9])
+        more_rows = chance.choice([0, 1, 2, 3, 4])
         deadline = time.monotonic() + 60
         while count_rows(disturbed) < before + more_rows and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(chance.uniform(0.0, 0.05))
-        time.sleep(chance.uniform(0.0, 0.3))
+        time.sleep(chance.uniform(0.0, 0.1))
         # Only the parent: its workers have to notice by themselves.
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         process.wait()
         kills_during_runs += before < count_rows(disturbed) < len(plan)
         deadline = time.monotonic() + 20
