@@ -7,6 +7,7 @@ the same questions, so a solver does not know which kind it holds.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -21,8 +22,10 @@ from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
 
 # Views up to this size are scaled once and kept.
 KEEP_SCALED_BYTES = 32 << 20
-# Bytes read from a memory map before its pages are let go.
-RELEASE_BYTES = 64 << 20
+# Bytes of a memory map that may be resident before its pages are let go.
+RELEASE_BYTES = 32 << 20
+# What the kernel may map around a single row that is read.
+FAULT_AROUND_BYTES = 64 << 10
 # Below this many samples all distances are taken by differences: a single sample then
 # weighs enough in the objective for most decisions to need exact distances anyway.
 ALWAYS_DIRECT_BELOW = 256
@@ -115,9 +118,16 @@ class Rows(Protocol):
     def dense_rows(self, rows: IntArray) -> FloatArray:
         """A few scaled rows as a float64 array."""
 
+    def take(self, rows: IntArray) -> Rows:
+        """Some samples as a view of their own, scaled as here."""
+
 
 class DenseRows:
     """A dense view; a block is an array of scaled rows."""
+
+    # The raw array, or None once a scaled copy takes its place.
+    _array: npt.NDArray[Any] | None
+    _scaled: FloatArray | None = None
 
     def __init__(
         self, array: npt.NDArray[Any], present: BoolArray | None, scale: ViewScale
@@ -126,14 +136,14 @@ class DenseRows:
         self.dtype = np.dtype(np.float32 if single else np.float64)
         self.n_samples, self.n_features = array.shape
         self.present = present
-        self._array: npt.NDArray[Any] = array
+        self._array = array
         self._scale = scale
         self._shift = scale.shift.astype(self.dtype)
         self._factor = scale.factor.astype(self.dtype)
-        self._bytes_read = 0
-        self._scaled: FloatArray | None = None
+        self._bytes_mapped = 0
         if array.size * self.dtype.itemsize <= KEEP_SCALED_BYTES:
             self._scaled = self.read(slice(0, self.n_samples), self.buffer(len(array)))
+            self._array = None
         self.sq_norms, self.mean, self.scatter = self._summarise()
         self._relative_error = _product_error(self.dtype, self.n_features)
 
@@ -143,10 +153,11 @@ class DenseRows:
     def read(self, rows: RowIndex, buffer: FloatArray) -> FloatArray:
         if self._scaled is not None:
             return self._scaled[rows]
+        assert self._array is not None
         raw = self._array[rows]
-        self._bytes_read += raw.nbytes
-        if self._bytes_read > RELEASE_BYTES:
-            self._bytes_read = 0
+        self._bytes_mapped += _mapped_bytes(raw, rows)
+        if self._bytes_mapped > RELEASE_BYTES:
+            self._bytes_mapped = 0
             release_pages(self._array)
         block = buffer[: len(raw)]
         if self._scale.unit_rows:
@@ -226,6 +237,16 @@ class DenseRows:
 
     def dense_rows(self, rows: IntArray) -> FloatArray:
         return self.read(rows, self.buffer(len(rows))).astype(np.float64)
+
+    def take(self, rows: IntArray) -> DenseRows:
+        some = copy.copy(self)
+        some._scaled = self.buffer(len(rows))
+        for part in row_blocks(len(rows), self.n_features, SCAN_ELEMENTS):
+            some._scaled[part] = self.read(rows[part], some._scaled[part])
+        some.n_samples = len(rows)
+        some.present = None if self.present is None else self.present[rows]
+        some.sq_norms, some.mean, some.scatter = some._summarise()
+        return some
 
     def _summarise(self) -> tuple[FloatArray, FloatArray, float]:
         sq_norms = np.empty(self.n_samples)
@@ -348,6 +369,14 @@ class SparseRows:
     def dense_rows(self, rows: IntArray) -> FloatArray:
         return np.asarray(self.as_csr()[rows].toarray(), dtype=np.float64)
 
+    def take(self, rows: IntArray) -> SparseRows:
+        some, matrix = copy.copy(self), self.as_csr()[rows]
+        some.entries = (matrix.data, matrix.indices, matrix.indptr)
+        some.n_samples = len(rows)
+        some.present = None if self.present is None else self.present[rows]
+        some.sq_norms, some.mean, some.scatter = some._summarise()
+        return some
+
     def as_csr(self) -> sparse.csr_array:
         """The scaled view as one matrix; its arrays are shared."""
         return sparse.csr_array(self.entries, shape=(self.n_samples, self.n_features))
@@ -382,6 +411,15 @@ def _prepare(centers: FloatArray, dtype: np.dtype[Any]) -> PreparedCenters:
 def _product_error(dtype: np.dtype[Any], n_features: int) -> float:
     """Relative error of a distance expanded into products of this precision."""
     return float(np.finfo(dtype).eps * (8 + np.sqrt(n_features)))
+
+
+def _mapped_bytes(raw: npt.NDArray[Any], rows: RowIndex) -> int:
+    """At most so many bytes of a memory map become resident by reading these rows."""
+    if isinstance(rows, slice) or not len(rows):
+        return raw.nbytes
+    row_bytes = raw.nbytes // len(rows)
+    stretch = (int(rows[-1]) - int(rows[0]) + 1) * row_bytes
+    return min(abs(stretch), len(rows) * (FAULT_AROUND_BYTES + row_bytes))
 
 
 def _row_lengths(raw: npt.NDArray[Any]) -> FloatArray:

@@ -6,6 +6,7 @@ compares squared distances across views (the exponents are ratios of thresholds)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,64 +71,187 @@ class ViewScale:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Moments:
-    """Per-feature statistics, free of overflow: offsets are in units of the range.
+class FeatureRange:
+    """What a first pass finds: smallest and largest values, (n_features,), and zeros.
 
-    mean, m2 : mean of ``(x - low) / span`` and its summed squared deviations.
+    Ranges and moments of parts of a view merge into those of the whole.
     """
 
     n_rows: int
     low: FloatArray
-    span: FloatArray
-    mean: FloatArray
-    m2: FloatArray
-    zero_share: float
+    high: FloatArray
+    n_zeros: int
+    is_sparse: bool
+
+    @property
+    def span(self) -> FloatArray:
+        # Halved before the difference: high - low alone overflows at +-1.7e308.
+        half = np.minimum(self.high / 2 - self.low / 2, np.finfo(np.float64).max / 2)
+        return np.asarray(2 * half)
 
     @property
     def varies(self) -> BoolArray:
         return np.asarray(self.span > SMALLEST_RANGE)
 
+    @property
+    def per_span(self) -> FloatArray:
+        """One over the span, 0 for a constant feature."""
+        return np.where(self.varies, 1.0 / np.where(self.varies, self.span, 1.0), 0.0)
+
+    def merge(self, other: FeatureRange) -> FeatureRange:
+        if not (self.n_rows and other.n_rows):
+            return self if self.n_rows else other
+        return FeatureRange(
+            n_rows=self.n_rows + other.n_rows,
+            low=np.minimum(self.low, other.low),
+            high=np.maximum(self.high, other.high),
+            n_zeros=self.n_zeros + other.n_zeros,
+            is_sparse=self.is_sparse,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moments:
+    """What a second pass finds, free of overflow: offsets are in units of the range.
+
+    mean, m2 : (n_features,), mean of ``(x - low) / span`` and its summed squared
+    deviations; n_filled : rows that are not zero throughout, counted for "l2" only.
+    """
+
+    n_rows: int
+    mean: FloatArray
+    m2: FloatArray
+    n_filled: int = 0
+
+    def merge(self, other: Moments) -> Moments:
+        """Chan's update: moments merge without a second look at the data."""
+        n_rows = self.n_rows + other.n_rows
+        if not n_rows:
+            return self
+        step = other.mean - self.mean
+        return Moments(
+            n_rows=n_rows,
+            mean=self.mean + step * (other.n_rows / n_rows),
+            m2=self.m2 + other.m2 + step**2 * (self.n_rows * other.n_rows / n_rows),
+            n_filled=self.n_filled + other.n_filled,
+        )
+
 
 def learn_scales(views: ViewSet, mode: str | None) -> tuple[ViewScale, ...]:
     """One `ViewScale` per view for the given mode."""
-    return tuple(
-        _learn_scale(array, present, name, mode)
-        for array, present, name in zip(
-            views.arrays, views.present, views.names, strict=True
-        )
-    )
+    scales = []
+    for array, present, name in zip(
+        views.arrays, views.present, views.names, strict=True
+    ):
+        found = feature_range(array, present)
+        view_mode = scale_mode(found, mode)
+        moments = feature_moments(array, present, found, view_mode)
+        scales.append(make_scale(found, moments, view_mode, name))
+    return tuple(scales)
 
 
-def _learn_scale(
-    array: ViewArray, present: BoolArray | None, name: str, mode: str | None
+def scale_mode(found: FeatureRange, mode: str | None) -> str | None:
+    """The mode in force: what "auto" means for this view."""
+    return _choose_mode(found) if mode == "auto" else mode
+
+
+def make_scale(
+    found: FeatureRange, moments: Moments, mode: str | None, name: str
 ) -> ViewScale:
-    moments = _moments(array, present)
-    if mode == "auto":
-        mode = _choose_mode(moments)
-    _reject_too_large(moments, name, mode)
-    is_sparse = sparse.issparse(array)
+    """The scale of a view from its statistics."""
+    _reject_too_large(found, name, mode)
     unit_rows = mode == "l2"
-    factor = _factor(moments, mode)
     if unit_rows:
-        lengths = _nonzero_rows(array, present)
-        factor = np.full(array.shape[1], 1.0 / np.sqrt(max(1, lengths)))
-    centre = moments.low + moments.span * moments.mean
-    shift = np.zeros_like(centre) if is_sparse or unit_rows else centre
+        factor = np.full(len(found.low), 1.0 / np.sqrt(max(1, moments.n_filled)))
+    else:
+        factor = _factor(found, moments, mode)
+    centre = found.low + found.span * moments.mean
+    shift = np.zeros_like(centre) if found.is_sparse or unit_rows else centre
     return ViewScale(mode=mode, shift=shift, factor=factor, unit_rows=unit_rows)
 
 
-def _choose_mode(moments: _Moments) -> str:
+def feature_range(array: ViewArray, present: BoolArray | None) -> FeatureRange:
+    """First pass over a view, or a part of it."""
+    n_columns = array.shape[1]
+    found = FeatureRange(
+        n_rows=0,
+        low=np.zeros(n_columns),
+        high=np.zeros(n_columns),
+        n_zeros=0,
+        is_sparse=sparse.issparse(array),
+    )
+    if sparse.issparse(array):
+        matrix = array if present is None else array[present]
+        if not matrix.shape[0]:
+            return found
+        low, high = min_max_axis(matrix, 0)
+        return FeatureRange(
+            n_rows=matrix.shape[0],
+            low=low.astype(np.float64),
+            high=high.astype(np.float64),
+            n_zeros=matrix.shape[0] * n_columns - int(np.count_nonzero(matrix.data)),
+            is_sparse=True,
+        )
+    for rows in _present_blocks(array, present):
+        part = FeatureRange(
+            n_rows=len(rows),
+            low=rows.min(axis=0).astype(np.float64),
+            high=rows.max(axis=0).astype(np.float64),
+            n_zeros=rows.size - int(np.count_nonzero(rows)),
+            is_sparse=False,
+        )
+        found = found.merge(part)
+    return found
+
+
+def feature_moments(
+    array: ViewArray, present: BoolArray | None, found: FeatureRange, mode: str | None
+) -> Moments:
+    """Second pass over a view, or a part of it; `found` is of the whole view."""
+    zeros = np.zeros(array.shape[1])
+    if mode == "l2":
+        n_filled = _nonzero_rows(array, present)
+        return Moments(n_rows=0, mean=zeros, m2=zeros, n_filled=n_filled)
+    if sparse.issparse(array):
+        return _sparse_moments(array if present is None else array[present], found)
+    moments, per_span = Moments(n_rows=0, mean=zeros, m2=zeros), found.per_span
+    for rows in _present_blocks(array, present):
+        offsets = (rows.astype(np.float64, copy=False) - found.low) * per_span
+        mean = offsets.mean(axis=0)
+        offsets -= mean
+        m2 = np.einsum("ij,ij->j", offsets, offsets)
+        moments = moments.merge(Moments(n_rows=len(rows), mean=mean, m2=m2))
+    return moments
+
+
+def _sparse_moments(matrix: sparse.csr_array, found: FeatureRange) -> Moments:
+    n_rows, n_columns = matrix.shape
+    low, per_span = found.low, found.per_span
+    stored = np.bincount(matrix.indices, minlength=n_columns)
+    offsets = (matrix.data - low[matrix.indices]) * per_span[matrix.indices]
+    zero_offset = -low * per_span
+    n_zeros = n_rows - stored
+    total = np.bincount(matrix.indices, weights=offsets, minlength=n_columns)
+    mean = (total + n_zeros * zero_offset) / max(1, n_rows)
+    offsets -= mean[matrix.indices]
+    stored_m2 = np.bincount(matrix.indices, weights=offsets**2, minlength=n_columns)
+    m2 = np.asarray(stored_m2 + n_zeros * (zero_offset - mean) ** 2, dtype=np.float64)
+    return Moments(n_rows=n_rows, mean=mean, m2=m2)
+
+
+def _choose_mode(found: FeatureRange) -> str:
     """Counts, words and links want unit-length rows; everything else min-max."""
-    non_negative = bool(np.all(moments.low >= 0))
-    return "l2" if non_negative and moments.zero_share > 0.5 else "minmax"
+    non_negative = bool(np.all(found.low >= 0))
+    mostly_zero = found.n_zeros > 0.5 * found.n_rows * len(found.low)
+    return "l2" if non_negative and mostly_zero else "minmax"
 
 
-def _factor(moments: _Moments, mode: str | None) -> FloatArray:
+def _factor(found: FeatureRange, moments: Moments, mode: str | None) -> FloatArray:
     """Feature factors of every mode that does not look at row lengths."""
-    varies = moments.varies
-    if mode is None or mode == "l2":
-        return np.ones_like(moments.span)
-    span = np.where(varies, moments.span, 1.0)
+    varies = found.varies
+    if mode is None:
+        return np.ones_like(found.span)
+    span = np.where(varies, found.span, 1.0)
     if mode == "minmax":
         energy = np.where(varies, moments.m2 + moments.n_rows * moments.mean**2, 0.0)
         spread = span
@@ -148,8 +272,8 @@ def _factor(moments: _Moments, mode: str | None) -> FloatArray:
     return np.asarray(np.where(varies, 1.0 / spread / norm, 0.0))
 
 
-def _reject_too_large(moments: _Moments, name: str, mode: str | None) -> None:
-    ends = np.concatenate([moments.low, moments.low + moments.span])
+def _reject_too_large(found: FeatureRange, name: str, mode: str | None) -> None:
+    ends = np.concatenate([found.low, found.high])
     largest = float(np.max(np.abs(ends), initial=0.0))
     if mode is None and largest > LARGEST_UNSCALED:
         msg = (
@@ -165,90 +289,16 @@ def _reject_too_large(moments: _Moments, name: str, mode: str | None) -> None:
         raise ViewError(msg)
 
 
-def _moments(array: ViewArray, present: BoolArray | None) -> _Moments:
-    n_rows = array.shape[0] if present is None else int(present.sum())
-    if n_rows == 0:
-        zeros = np.zeros(array.shape[1])
-        return _Moments(
-            n_rows=0, low=zeros, span=zeros, mean=zeros, m2=zeros, zero_share=0.0
-        )
-    if sparse.issparse(array):
-        return _sparse_moments(array if present is None else array[present])
-    return _dense_moments(array, present, n_rows)
-
-
-def _present_blocks(array: npt.NDArray[Any], present: BoolArray | None) -> Any:
+def _present_blocks(
+    array: npt.NDArray[Any], present: BoolArray | None
+) -> Iterator[npt.NDArray[Any]]:
     for block in row_blocks(array.shape[0], array.shape[1], SCAN_ELEMENTS):
         release_pages(array)
         rows = np.asarray(array[block])
-        yield rows if present is None else rows[present[block]]
-
-
-def _dense_moments(
-    array: npt.NDArray[Any], present: BoolArray | None, n_rows: int
-) -> _Moments:
-    n_columns = array.shape[1]
-    low = np.full(n_columns, np.inf)
-    high = np.full(n_columns, -np.inf)
-    n_zeros = 0
-    for rows in _present_blocks(array, present):
+        if present is not None:
+            rows = rows[present[block]]
         if len(rows):
-            low = np.minimum(low, rows.min(axis=0))
-            high = np.maximum(high, rows.max(axis=0))
-            n_zeros += rows.size - int(np.count_nonzero(rows))
-    span = _span(low, high)
-    scale = _inverse(span)
-    mean = np.zeros(n_columns)
-    m2 = np.zeros(n_columns)
-    seen = 0
-    for rows in _present_blocks(array, present):
-        if not len(rows):
-            continue
-        offsets = (rows.astype(np.float64, copy=False) - low) * scale
-        # Chan's update: block moments merge without a second look at the data.
-        block_mean = offsets.mean(axis=0)
-        offsets -= block_mean
-        seen_now = seen + len(rows)
-        step = block_mean - mean
-        mean += step * (len(rows) / seen_now)
-        m2 += np.einsum("ij,ij->j", offsets, offsets)
-        m2 += step**2 * (seen * len(rows) / seen_now)
-        seen = seen_now
-    zero_share = n_zeros / (n_rows * n_columns)
-    return _Moments(
-        n_rows=n_rows, low=low, span=span, mean=mean, m2=m2, zero_share=zero_share
-    )
-
-
-def _sparse_moments(matrix: sparse.csr_array) -> _Moments:
-    n_rows, n_columns = matrix.shape
-    low, high = (np.asarray(end, dtype=np.float64) for end in min_max_axis(matrix, 0))
-    span = _span(low, high)
-    scale = _inverse(span)
-    stored = np.bincount(matrix.indices, minlength=n_columns)
-    offsets = (matrix.data - low[matrix.indices]) * scale[matrix.indices]
-    zero_offset = -low * scale
-    n_zeros = n_rows - stored
-    total = np.bincount(matrix.indices, weights=offsets, minlength=n_columns)
-    mean = (total + n_zeros * zero_offset) / n_rows
-    offsets -= mean[matrix.indices]
-    stored_m2 = np.bincount(matrix.indices, weights=offsets**2, minlength=n_columns)
-    m2 = np.asarray(stored_m2 + n_zeros * (zero_offset - mean) ** 2, dtype=np.float64)
-    zero_share = 1.0 - np.count_nonzero(matrix.data) / (n_rows * n_columns)
-    return _Moments(
-        n_rows=n_rows, low=low, span=span, mean=mean, m2=m2, zero_share=zero_share
-    )
-
-
-def _span(low: FloatArray, high: FloatArray) -> FloatArray:
-    # Halved before the difference: high - low alone overflows at +-1.7e308.
-    half = np.minimum(high / 2 - low / 2, np.finfo(np.float64).max / 2)
-    return np.asarray(2 * half)
-
-
-def _inverse(span: FloatArray) -> FloatArray:
-    usable = span > SMALLEST_RANGE
-    return np.where(usable, 1.0 / np.where(usable, span, 1.0), 0.0)
+            yield rows
 
 
 def _nonzero_rows(array: ViewArray, present: BoolArray | None) -> int:

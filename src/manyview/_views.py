@@ -61,11 +61,13 @@ def check_views(
     *,
     view_sizes: Sequence[int] | None = None,
     layout: ViewLayout | None = None,
+    first_row: int = 0,
 ) -> ViewSet:
     """Turn any accepted form of input into a `ViewSet`, or raise `ViewError`.
 
     With a `layout` the views must be those of `fit`; a view given as None (or a name
-    left out of a dict) then counts as missing for every sample.
+    left out of a dict) then counts as missing for every sample. Where X is a part of
+    something larger, `first_row` is its place there, for messages.
     """
     given = _named_views(X, view_sizes)
     if layout is not None:
@@ -89,9 +91,10 @@ def check_views(
             raise ViewError(msg)
         filled.append(array)
     present = tuple(
-        _find_present(array, name) for array, name in zip(filled, names, strict=True)
+        _find_present(array, name, first_row)
+        for array, name in zip(filled, names, strict=True)
     )
-    _reject_samples_without_views(present)
+    _reject_samples_without_views(present, first_row)
     return ViewSet(arrays=tuple(filled), present=present, names=names)
 
 
@@ -389,7 +392,7 @@ def _common_rows(arrays: Sequence[ViewArray | None], names: Sequence[str]) -> in
     return n_samples
 
 
-def _find_present(array: ViewArray, name: str) -> BoolArray | None:
+def _find_present(array: ViewArray, name: str, first_row: int) -> BoolArray | None:
     """Samples that have the view: those whose row is not all NaN."""
     if array.dtype.kind != "f":
         return None
@@ -402,7 +405,7 @@ def _find_present(array: ViewArray, name: str) -> BoolArray | None:
             if np.isnan(values).all():
                 missing.append(row)
             else:
-                _reject_row(values, name, row)
+                _reject_row(values, name, first_row + row)
     if not missing:
         return None
     present = np.ones(n_rows, dtype=bool)
@@ -448,14 +451,16 @@ def _reject_row(values: npt.NDArray[Any], name: str, row: int) -> None:
         raise ViewError(msg)
 
 
-def _reject_samples_without_views(present: Sequence[BoolArray | None]) -> None:
+def _reject_samples_without_views(
+    present: Sequence[BoolArray | None], first_row: int
+) -> None:
     masks = [mask for mask in present if mask is not None]
     if len(masks) < len(present):
         return
     orphans = np.flatnonzero(~np.logical_or.reduce(masks))
     if orphans.size:
         msg = (
-            f"Sample {orphans[0]} is missing from every view "
+            f"Sample {first_row + orphans[0]} is missing from every view "
             f"({orphans.size} such sample(s)). Remove these rows from all views."
         )
         raise ViewError(msg)

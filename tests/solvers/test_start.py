@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
@@ -83,3 +84,53 @@ def test_random_start_fills_missing_views_with_the_mean():
     rows = opened(view, lacking)
     start = _start.start_random(rows, 10, np.random.RandomState(0))
     assert_allclose(start.centers[1], 0.0)
+
+
+def fused_to_nearest(views, seeds):
+    """The seed nearest to every sample, straight from the definition."""
+    labels = []
+    for i in range(len(views[0])):
+        distances = []
+        for j in range(len(seeds.points[0])):
+            shared = [
+                ((view[i] - points[j]) ** 2).sum()
+                for view, points, has in zip(
+                    views, seeds.points, seeds.present, strict=True
+                )
+                if has[j] and not np.isnan(view[i]).any()
+            ]
+            distances.append(np.mean(shared) * len(views) if shared else seeds.apart)
+        labels.append(int(np.argmin(distances)))
+    return labels
+
+
+@pytest.mark.parametrize("sparse_views", [False, True])
+def test_many_samples_are_seeded_from_some_of_them(sparse_views, monkeypatch):
+    monkeypatch.setattr(_start, "SEEDING_SAMPLES", 60)
+    monkeypatch.setattr(_start, "SEEDING_SAMPLES_PER_CLUSTER", 1)
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=500)
+    views = [30.0 * rng.normal(size=(4, 3))[truth] + rng.normal(size=(500, 3))]
+    views.append(30.0 * rng.normal(size=(4, 2))[truth] + rng.normal(size=(500, 2)))
+    views[1][rng.random(500) < 0.2] = np.nan
+    given = [sparse.csr_array(view) for view in views] if sparse_views else views
+    rows = opened(*given)
+    looked_at = []
+    original = _start.draw_seeds
+
+    def watching(some, *rest):
+        looked_at.append(original(some, *rest))
+        assert some[0].n_samples == 60
+        return looked_at[-1]
+
+    monkeypatch.setattr(_start, "draw_seeds", watching)
+    start = _start.start_kmeans_plusplus(rows, 4, np.random.RandomState(0))
+    everyone = np.arange(500)
+    scaled = [view.dense_rows(everyone) for view in rows]
+    scaled[1][np.isnan(views[1][:, 0])] = np.nan
+    assert_array_equal(start.labels, fused_to_nearest(scaled, looked_at[0]))
+    for label in range(4):
+        assert len(set(truth[start.labels == label])) == 1
+        means = [np.nanmean(view[start.labels == label], axis=0) for view in scaled]
+        for center, mean in zip(start.centers, means, strict=True):
+            assert_allclose(center[label], mean, atol=1e-9)

@@ -17,12 +17,15 @@ def pace_thresholds(
 ) -> FloatArray:
     """Eq. (9)-(10): the loss up to which samples join at this pace, per view.
 
-    lowest, highest : (n_views,), range of the sample losses. `pace` counts from 1.
+    lowest, highest : (n_views,), range of the sample losses; the threshold of a view
+    whose range is empty, because nobody has it, is 0. `pace` counts from 1.
     """
+    known = lowest <= highest
+    lowest, highest = np.where(known, lowest, 0.0), np.where(known, highest, 0.0)
     if pace >= n_paces or pace_start >= 1.0:
         # Not `low + 1.0 * (high - low)`, which can round below the maximum and then
         # leave the last sample out for ever. Covers n_paces = 1, where Eq. (10) is 0/0.
-        return highest.copy()
+        return highest
     fraction = pace_start + (pace - 1) * (1.0 - pace_start) / (n_paces - 1)
     return lowest + fraction * (highest - lowest)
 

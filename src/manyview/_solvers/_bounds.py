@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from manyview._numerics import _assign
@@ -17,13 +19,20 @@ class Bounds:
     largest squared distance a sample can have to a centre.
     """
 
-    def __init__(self, views: tuple[Rows, ...], n_samples: int) -> None:
+    def __init__(self, n_samples: int, n_views: int) -> None:
         self.upper = np.zeros(n_samples)
-        self.lower = np.zeros(n_samples)
-        self.anchor: FloatArray = np.zeros(len(views))
-        self.widest = np.zeros(len(views))
-        self._longest = [np.sqrt(view.sq_norms.max(initial=0.0)) for view in views]
+        self.lower = np.full(n_samples, -np.inf)
+        self.anchor: FloatArray = np.zeros(n_views)
+        self.widest: FloatArray = np.zeros(n_views)
+        self._longest: list[float] | None = None
         self._centers: tuple[FloatArray, ...] | None = None
+
+    def copy(self) -> Bounds:
+        """Bounds that change on their own."""
+        twin = copy.copy(self)
+        twin.upper, twin.lower = self.upper.copy(), self.lower.copy()
+        twin.widest = self.widest.copy()
+        return twin
 
     def forget(self) -> None:
         """Bounds say nothing any more, because other samples take part."""
@@ -32,6 +41,7 @@ class Bounds:
 
     def renew(
         self,
+        views: tuple[Rows, ...],
         centers: tuple[FloatArray, ...],
         labels: IntArray,
         view_losses: FloatArray,
@@ -42,6 +52,8 @@ class Bounds:
         _assign.linearise(
             view_losses, exponents, slope, np.empty_like(slope), np.empty_like(slope)
         )
+        if self._longest is None:
+            self._longest = [np.sqrt(view.sq_norms.max(initial=0.0)) for view in views]
         for v, center in enumerate(centers):
             reach = np.sqrt(np.einsum("jf,jf->j", center, center).max())
             self.widest[v] = (self._longest[v] + reach) ** 2

@@ -7,7 +7,7 @@ import numpy as np
 from manyview._numerics._centers import masked_means
 from manyview._results import OnIteration
 from manyview._rows import Rows
-from manyview._solvers._local import LocalSamples
+from manyview._solvers._local import LocalSamples, SampleState
 from manyview._solvers._nsmvc import unexplained_shares
 from manyview._solvers._start import Start
 from manyview._solvers._weighted import CentroidResult, History
@@ -26,7 +26,8 @@ def solve_kmeans(
     sample that lacks views is compared in the ones it has.
     """
     n_views, n_clusters = len(views), len(start.centers[0])
-    samples = LocalSamples(views, start.labels, n_clusters)
+    state = SampleState.begin(start.labels, n_views)
+    samples = LocalSamples(views, state, n_clusters)
     samples.select(np.full(n_views, np.inf), pace=1)
     centers, ones = start.centers, np.ones(n_views)
     history, converged = History(on_iteration), False
@@ -36,7 +37,7 @@ def solve_kmeans(
             for v in range(n_views)
         )
         view_losses = samples.view_losses(centers)
-        outcome = samples.sweep(centers, view_losses, ones, "majorize")
+        outcome = samples.sweep(centers, view_losses, ones)
         history.add(
             stage=1,
             iteration=iteration,

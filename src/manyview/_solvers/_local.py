@@ -1,11 +1,8 @@
-"""Samples of one machine: labels, losses and selections, worked on block by block.
-
-The NSMVC loop never touches rows; it asks a store like this one for four operations
-(`measure`, `select`, `view_losses`, `sweep`) and gets sums back.
-"""
+"""Samples of one machine: labels, losses and selections, worked on block by block."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -16,6 +13,7 @@ import numpy as np
 from manyview._numerics import _assign, _centers
 from manyview._rows import PreparedCenters, Rows
 from manyview._solvers._bounds import Bounds
+from manyview._solvers._samples import LossSummary, SweepOutcome
 from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import BoolArray, FloatArray, IntArray
 
@@ -32,23 +30,6 @@ TANGENT_SLACK = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LossSummary:
-    """Range and sum of the sample losses of each view, (n_views,) each."""
-
-    lowest: FloatArray
-    highest: FloatArray
-    total: FloatArray
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SweepOutcome:
-    """Labels moved by a sweep, and the view losses after it."""
-
-    n_moved: int
-    view_losses: FloatArray
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class _Step:
     """What stays fixed during a sweep.
 
@@ -62,8 +43,12 @@ class _Step:
 
 
 @dataclass(kw_only=True, slots=True)
-class _Moves:
-    """Running sums, counts and view losses that moves are booked into."""
+class Moves:
+    """Sums, counts and view losses that moves are booked into.
+
+    sums : per view (n_clusters, n_features_v); counts : (n_views, n_clusters);
+    view_losses : (n_views,).
+    """
 
     sums: tuple[FloatArray, ...]
     counts: IntArray
@@ -100,31 +85,64 @@ class _Moves:
         return SweepOutcome(n_moved=self.n_moved, view_losses=losses)
 
 
-class LocalSamples:
-    """State of one run on in-memory or memory-mapped views.
+@dataclass(kw_only=True, slots=True)
+class SampleState:
+    """What a run remembers of its samples, apart from the views.
 
-    labels : (n_samples,); losses, selected, joined_pace : (n_views, n_samples).
-    sums : per view (n_clusters, n_features_v), of the selected rows of each cluster;
-    counts : (n_views, n_clusters), how many those are.
+    labels : (n_samples,); selected, joined_pace : (n_views, n_samples).
+    losses : (n_views, n_samples), from `measure` to `select`, else None.
+    """
+
+    labels: IntArray
+    selected: BoolArray
+    joined_pace: IntArray
+    bounds: Bounds
+    losses: FloatArray | None = None
+
+    @classmethod
+    def begin(cls, labels: IntArray, n_views: int) -> Self:
+        """Nobody takes part yet."""
+        shape = (n_views, len(labels))
+        return cls(
+            labels=labels.astype(np.int32),
+            selected=np.zeros(shape, dtype=bool),
+            joined_pace=np.zeros(shape, dtype=np.int16),
+            bounds=Bounds(len(labels), n_views),
+        )
+
+    def copy(self) -> SampleState:
+        return SampleState(
+            labels=self.labels.copy(),
+            selected=self.selected.copy(),
+            joined_pace=self.joined_pace.copy(),
+            bounds=self.bounds.copy(),
+            losses=self.losses,
+        )
+
+
+class LocalSamples:
+    """State of one run on in-memory or memory-mapped views (see `Samples`).
+
+    assignment : "sequential" or "majorize"; n_threads speeds up the latter.
     """
 
     def __init__(
         self,
         views: tuple[Rows, ...],
-        labels: IntArray,
+        state: SampleState,
         n_clusters: int,
+        *,
+        assignment: str = "majorize",
         n_threads: int = 1,
     ) -> None:
-        shape = (len(views), len(labels))
         self.views = views
-        self.labels = labels.astype(np.int32)
-        self.losses = np.zeros(shape)
-        self.selected: BoolArray = np.zeros(shape, dtype=bool)
-        self.joined_pace = np.zeros(shape, dtype=np.int16)
-        self.sums = tuple(np.zeros((n_clusters, view.n_features)) for view in views)
-        self.counts = np.zeros((len(views), n_clusters), dtype=np.int64)
-        self._energy = np.zeros(len(views))
-        self._bounds = Bounds(views, len(labels))
+        self.state = state
+        self.sums: tuple[FloatArray, ...] = tuple(
+            np.zeros((n_clusters, view.n_features)) for view in views
+        )
+        self.counts: IntArray = np.zeros((len(views), n_clusters), dtype=np.int64)
+        self.energy = np.zeros(len(views))
+        self._assignment = assignment
         self._blocks = sample_blocks(views)
         self._n_threads = n_threads
         self._tables = [
@@ -133,92 +151,93 @@ class LocalSamples:
         ]
 
     @property
-    def n_selected(self) -> IntArray:
-        """(n_views,), samples taking part in each view."""
-        return np.asarray(self.counts.sum(axis=1))
+    def labels(self) -> IntArray:
+        return self.state.labels
+
+    @property
+    def joined_pace(self) -> IntArray:
+        return self.state.joined_pace
 
     @property
     def scatter(self) -> FloatArray:
-        """(n_views,), summed squared distance to the overall mean."""
         return np.array([view.scatter for view in self.views])
 
     def measure(self, centers: tuple[FloatArray, ...]) -> LossSummary:
-        """Losses of all samples around the given centres, by one pass."""
-        lowest, highest = np.zeros(len(self.views)), np.zeros(len(self.views))
+        n_views = len(self.views)
+        losses = np.empty((n_views, len(self.labels)))
+        lowest, highest = np.full(n_views, np.inf), np.full(n_views, -np.inf)
         for v, view in enumerate(self.views):
-            self._measure_view(v, centers[v])
-            known = self.losses[v]
-            if view.present is not None:
-                known = known[view.present]
-            if known.size:
-                lowest[v], highest[v] = known.min(), known.max()
-        total = self.losses.sum(axis=1)
-        return LossSummary(lowest=lowest, highest=highest, total=total)
+            for rows, found in self._losses(v, centers[v]):
+                losses[v, rows] = found
+            known = losses[v] if view.present is None else losses[v][view.present]
+            lowest[v] = known.min(initial=np.inf)
+            highest[v] = known.max(initial=-np.inf)
+        self.state.losses = losses
+        return LossSummary(lowest=lowest, highest=highest, total=losses.sum(axis=1))
 
     def select(self, thresholds: FloatArray, pace: int) -> None:
-        """Let every sample with ``loss <= threshold`` take part (Algorithm 1).
-
-        Only samples whose selection changes touch the running sums.
-        """
-        self._bounds.forget()
+        # Only samples whose selection changes touch the running sums.
+        state = self.state
+        losses, state.losses = state.losses, None
+        if losses is None:  # Nothing was measured, so nobody is held back.
+            losses = np.broadcast_to(0.0, state.selected.shape)
+        state.bounds.forget()
         for v, view in enumerate(self.views):
-            chosen = self.losses[v] <= thresholds[v]
+            chosen = losses[v] <= thresholds[v]
             if view.present is not None:
                 chosen &= view.present
-            before = self.selected[v]
+            before = state.selected[v]
             self._add(v, np.flatnonzero(chosen & ~before), 1)
             self._add(v, np.flatnonzero(before & ~chosen), -1)
-            self.selected[v] = chosen
-            self.joined_pace[v, chosen & (self.joined_pace[v] == 0)] = pace
-            self._energy[v] = view.sq_norms[chosen].sum()
+            state.selected[v] = chosen
+            state.joined_pace[v, chosen & (state.joined_pace[v] == 0)] = pace
+            self.energy[v] = view.sq_norms[chosen].sum()
 
     def view_losses(self, centers: tuple[FloatArray, ...]) -> FloatArray:
-        """phi of Eq. (5), where `centers` are the means of the selected samples."""
-        losses = np.empty(len(self.views))
-        for v in range(len(self.views)):
-            loss = _centers.within_loss(self._energy[v], self.counts[v], centers[v])
-            if loss < CANCELLATION * self._energy[v]:
-                self._measure_view(v, centers[v])
-                loss = float(self.losses[v, self.selected[v]].sum())
-            losses[v] = loss
-        return losses
+        return losses_around_means(
+            self.energy, self.counts, centers, self.loss_of_selected
+        )
+
+    def loss_of_selected(self, v: int, centers: FloatArray) -> float:
+        """phi of view v by a pass over its rows."""
+        selected = self.state.selected[v]
+        found = self._losses(v, centers)
+        return sum(float(losses[selected[rows]].sum()) for rows, losses in found)
 
     def sweep(
         self,
         centers: tuple[FloatArray, ...],
         view_losses: FloatArray,
         exponents: FloatArray,
-        assignment: str,
     ) -> SweepOutcome:
-        """One assignment step over all samples."""
-        slack = self._bounds.renew(centers, self.labels, view_losses, exponents)
-        step = _Step(
-            centers=[v.prepare(c) for v, c in zip(self.views, centers, strict=True)],
-            view_losses=view_losses,
-            exponents=exponents,
-            slack=slack,
-        )
-        if assignment == "sequential":
-            return self._sweep_in_turn(step)
-        return self._sweep_at_once(step)
-
-    def _sweep_in_turn(self, step: _Step) -> SweepOutcome:
-        moves = _Moves.into(self.sums, self.counts, step.view_losses.copy())
-        for rows in self._blocks:
-            self._assign_in_turn(rows, step, self._tables[0], moves)
+        if self._assignment == "sequential":
+            step = self._begin_sweep(centers, view_losses, exponents)
+            moves = Moves.into(self.sums, self.counts, view_losses.copy())
+            for rows in self._blocks:
+                self._assign_in_turn(rows, step, self._tables[0], moves)
+            return moves.outcome()
+        moves = Moves.into(self.sums, self.counts, view_losses.copy())
+        moves.add(self.sweep_at_once(centers, view_losses, exponents))
         return moves.outcome()
 
-    def _sweep_at_once(self, step: _Step) -> SweepOutcome:
-        """Spans of blocks in parallel, their sums added in order.
+    def sweep_at_once(
+        self,
+        centers: tuple[FloatArray, ...],
+        view_losses: FloatArray,
+        exponents: FloatArray,
+    ) -> Moves:
+        """The majorizing step: moves labels, and returns what that does to the sums.
 
-        The spans, and so the rounding of the sums, do not depend on the threads.
+        Spans of blocks run in parallel and their sums are added in order. The spans,
+        and so the rounding of the sums, do not depend on the threads.
         """
+        step = self._begin_sweep(centers, view_losses, exponents)
         free: SimpleQueue[DistanceTable] = SimpleQueue()
         for table in self._tables:
             free.put(table)
 
-        def run(blocks: list[slice]) -> _Moves:
-            moves, table = _Moves.empty(self.sums, self.counts), free.get()
+        def run(blocks: list[slice]) -> Moves:
+            moves, table = Moves.empty(self.sums, self.counts), free.get()
             for rows in blocks:
                 self._assign_at_once(rows, step, table, moves)
             free.put(table)
@@ -228,17 +247,37 @@ class LocalSamples:
             self._blocks[start : start + SPAN_BLOCKS]
             for start in range(0, len(self._blocks), SPAN_BLOCKS)
         ]
-        total = _Moves.into(self.sums, self.counts, step.view_losses.copy())
-        with ThreadPoolExecutor(self._n_threads) as pool:
-            for moves in pool.map(run, spans) if len(spans) > 1 else map(run, spans):
+        total = Moves.empty(self.sums, self.counts)
+        if self._n_threads == 1 or len(spans) == 1:
+            for moves in map(run, spans):
                 total.add(moves)
-        return total.outcome()
+            return total
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            for moves in pool.map(run, spans):
+                total.add(moves)
+        return total
+
+    def _begin_sweep(
+        self,
+        centers: tuple[FloatArray, ...],
+        view_losses: FloatArray,
+        exponents: FloatArray,
+    ) -> _Step:
+        slack = self.state.bounds.renew(
+            self.views, centers, self.labels, view_losses, exponents
+        )
+        return _Step(
+            centers=[v.prepare(c) for v, c in zip(self.views, centers, strict=True)],
+            view_losses=view_losses,
+            exponents=exponents,
+            slack=slack,
+        )
 
     def _assign_in_turn(
-        self, rows: slice, step: _Step, table: DistanceTable, moves: _Moves
+        self, rows: slice, step: _Step, table: DistanceTable, moves: Moves
     ) -> None:
         """The sequential sweep over one block."""
-        bounds, size = self._bounds, rows.stop - rows.start
+        bounds, size = self.state.bounds, rows.stop - rows.start
         loaded = self._doubtful(rows, step.slack)
         if not loaded.size:
             return
@@ -252,7 +291,7 @@ class LocalSamples:
                 table.rounding,
                 table.exact,
                 slots,
-                self.selected[:, rows],
+                self.state.selected[:, rows],
                 step.exponents,
                 bounds.anchor,
                 bounds.widest,
@@ -276,10 +315,10 @@ class LocalSamples:
             before = self.labels[rows].copy()
 
     def _assign_at_once(
-        self, rows: slice, step: _Step, table: DistanceTable, moves: _Moves
+        self, rows: slice, step: _Step, table: DistanceTable, moves: Moves
     ) -> None:
         """The majorizing step on one block."""
-        bounds = self._bounds
+        bounds = self.state.bounds
         # The tangent is the whole criterion here: it neither drifts nor bends.
         slack = TANGENT_SLACK if np.isfinite(step.slack) else np.inf
         loaded = self._doubtful(rows, slack)
@@ -293,7 +332,7 @@ class LocalSamples:
             table.rounding,
             table.exact,
             loaded,
-            self.selected[:, rows],
+            self.state.selected[:, rows],
             step.view_losses,
             step.exponents,
             bounds.anchor,
@@ -309,7 +348,7 @@ class LocalSamples:
     def _doubtful(self, rows: slice, slack: float) -> IntArray:
         """Rows of the block whose label the bounds do not settle."""
         found = np.empty(rows.stop - rows.start, dtype=np.intp)
-        upper, lower = self._bounds.upper[rows], self._bounds.lower[rows]
+        upper, lower = self.state.bounds.upper[rows], self.state.bounds.lower[rows]
         return found[: _assign.doubtful_rows(upper, lower, slack, found)]
 
     def _move(
@@ -318,7 +357,7 @@ class LocalSamples:
         loaded: IntArray,
         before: IntArray,
         table: DistanceTable,
-        moves: _Moves,
+        moves: Moves,
     ) -> None:
         """Carry the sums of moved samples from their old clusters to the new.
 
@@ -330,7 +369,7 @@ class LocalSamples:
             return
         moves.n_moved += len(slots)
         for v, view in enumerate(self.views):
-            taking_part = slots[self.selected[v, rows][loaded[slots]]]
+            taking_part = slots[self.state.selected[v, rows][loaded[slots]]]
             for labels, sign in ((before, -1), (after, 1)):
                 clusters = labels[loaded[taking_part]]
                 view.add(table.blocks[v], taking_part, clusters, sign, moves.sums[v])
@@ -347,15 +386,34 @@ class LocalSamples:
             self.views[v].add(block, positions, clusters, sign, self.sums[v])
             np.add.at(self.counts[v], clusters, sign)
 
-    def _measure_view(self, v: int, centers: FloatArray) -> None:
+    def _losses(
+        self, v: int, centers: FloatArray
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Block by block, the loss of every sample in view v; 0 where it lacks it."""
         view = self.views[v]
         prepared = view.prepare(centers)
         for rows in self._blocks:
+            losses = np.empty(rows.stop - rows.start)
             block = self._tables[0].read(v, rows)
-            labels, out = self.labels[rows], self.losses[v, rows]
-            view.losses(block, rows, prepared, labels, out)
-        if view.present is not None:
-            self.losses[v, ~view.present] = 0.0
+            view.losses(block, rows, prepared, self.labels[rows], losses)
+            if view.present is not None:
+                losses[~view.present[rows]] = 0.0
+            yield rows, losses
+
+
+def losses_around_means(
+    energy: FloatArray,
+    counts: IntArray,
+    centers: tuple[FloatArray, ...],
+    measured: Callable[[int, FloatArray], float],
+) -> FloatArray:
+    """View losses from sums alone; `measured(v, centers)` where digits cancel."""
+    losses = np.empty(len(centers))
+    for v, means in enumerate(centers):
+        losses[v] = _centers.within_loss(energy[v], counts[v], means)
+        if losses[v] < CANCELLATION * energy[v]:
+            losses[v] = measured(v, means)
+    return losses
 
 
 def _load(table: DistanceTable, rows: slice, wanted: IntArray, step: _Step) -> None:

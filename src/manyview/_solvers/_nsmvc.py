@@ -1,8 +1,9 @@
-"""The NSMVC loop: paces outside, centre step and assignment sweep inside."""
+"""The NSMVC loop: paces, and in each of them centre steps and assignment sweeps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,10 +15,30 @@ from manyview._numerics._pacing import (
 )
 from manyview._results import NSMVCResult, OnIteration, PaceRecord
 from manyview._rows import Rows
-from manyview._solvers._local import LocalSamples
+from manyview._solvers._local import LocalSamples, SampleState
+from manyview._solvers._samples import Samples
 from manyview._solvers._start import Start
 from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """Where a run stands between two iterations; as small as the centres.
+
+    centers : per view (n_clusters, n_features_v), in scaled units.
+    pace, iteration : pace under way, from 1, and its iterations so far.
+    thresholds, exponents : (n_views,), of the last pace begun.
+    converged : whether every finished pace settled within its limit.
+    """
+
+    centers: tuple[FloatArray, ...]
+    pace: int = 1
+    iteration: int = 0
+    thresholds: FloatArray = field(default_factory=lambda: np.empty(0))
+    exponents: FloatArray = field(default_factory=lambda: np.empty(0))
+    converged: bool = True
+    history: tuple[PaceRecord, ...] = ()
 
 
 def solve_nsmvc(
@@ -31,63 +52,106 @@ def solve_nsmvc(
     n_threads: int = 1,
     on_iteration: OnIteration | None = None,
 ) -> NSMVCResult:
-    """Algorithm 1 from a given start.
+    """Algorithm 1 from a given start, on the views of this machine.
 
     views : scaled row access, one per view. `on_iteration` gets every `PaceRecord`.
     `n_threads` speeds up the majorizing step and changes no result.
     """
-    centers = start.centers
-    n_clusters = len(centers[0])
-    samples = LocalSamples(views, start.labels, n_clusters, n_threads)
-    history: list[PaceRecord] = []
-    converged = True
-    for pace in range(1, n_paces + 1):
-        losses = samples.measure(centers)
-        thresholds = pace_thresholds(
-            losses.lowest,
-            losses.highest,
-            pace=pace,
-            n_paces=n_paces,
-            pace_start=pace_start,
-        )
-        exponents = fusion_exponents(thresholds)
-        samples.select(thresholds, pace)
-        for iteration in range(1, max_iter + 1):
-            centers = tuple(
-                masked_means(samples.sums[v], samples.counts[v], centers[v])
-                for v in range(len(views))
-            )
-            view_losses = samples.view_losses(centers)
-            outcome = samples.sweep(centers, view_losses, exponents, assignment)
-            record = PaceRecord(
-                stage=pace,
-                iteration=iteration,
-                objective=fused_objective(outcome.view_losses, exponents),
-                n_moved=outcome.n_moved,
-                view_losses=outcome.view_losses,
-                exponents=exponents,
-                n_selected=samples.n_selected,
-            )
-            history.append(record)
-            if on_iteration is not None:
-                on_iteration(record)
-            if outcome.n_moved == 0:
-                break
-        else:
-            converged = False
+    samples = LocalSamples(
+        views,
+        SampleState.begin(start.labels, len(views)),
+        len(start.centers[0]),
+        assignment=assignment,
+        n_threads=n_threads,
+    )
+
+    def tell(at: Progress) -> None:
+        if on_iteration is not None:
+            on_iteration(at.history[-1])
+
+    return run_paces(
+        samples,
+        Progress(centers=start.centers),
+        pace_start=pace_start,
+        n_paces=n_paces,
+        max_iter=max_iter,
+        on_progress=tell,
+    )
+
+
+def run_paces(
+    samples: Samples,
+    at: Progress,
+    *,
+    pace_start: float,
+    n_paces: int,
+    max_iter: int,
+    on_progress: Callable[[Progress], None],
+) -> NSMVCResult:
+    """Algorithm 1 from any point of a run to its end, wherever the samples live.
+
+    `on_progress` is told where the run stands after every iteration.
+    """
+    while at.pace <= n_paces:
+        if at.iteration == 0:
+            at = _begin_pace(samples, at, pace_start, n_paces)
+        at = _iterate(samples, at, max_iter)
+        on_progress(at)
     return NSMVCResult(
         labels=samples.labels,
-        centers=centers,
-        objective=history[-1].objective,
-        n_iter=len(history),
-        converged=converged,
-        history=tuple(history),
-        exponents=exponents,
-        thresholds=thresholds,
-        view_losses=history[-1].view_losses,
-        unexplained=_unexplained(samples, centers),
+        centers=at.centers,
+        objective=at.history[-1].objective,
+        n_iter=len(at.history),
+        converged=at.converged,
+        history=at.history,
+        exponents=at.exponents,
+        thresholds=at.thresholds,
+        view_losses=at.history[-1].view_losses,
+        unexplained=_unexplained(samples, at.centers),
         joined_pace=samples.joined_pace,
     )
+
+
+def _begin_pace(
+    samples: Samples, at: Progress, pace_start: float, n_paces: int
+) -> Progress:
+    """Thresholds, exponents and selection from the losses as they are now."""
+    losses = samples.measure(at.centers)
+    thresholds = pace_thresholds(
+        losses.lowest,
+        losses.highest,
+        pace=at.pace,
+        n_paces=n_paces,
+        pace_start=pace_start,
+    )
+    samples.select(thresholds, at.pace)
+    exponents = fusion_exponents(thresholds)
+    return replace(at, thresholds=thresholds, exponents=exponents)
+
+
+def _iterate(samples: Samples, at: Progress, max_iter: int) -> Progress:
+    """Centres, then labels; on to the next pace once no label moves."""
+    centers = tuple(
+        masked_means(samples.sums[v], samples.counts[v], previous)
+        for v, previous in enumerate(at.centers)
+    )
+    view_losses = samples.view_losses(centers)
+    outcome = samples.sweep(centers, view_losses, at.exponents)
+    record = PaceRecord(
+        stage=at.pace,
+        iteration=at.iteration + 1,
+        objective=fused_objective(outcome.view_losses, at.exponents),
+        n_moved=outcome.n_moved,
+        view_losses=outcome.view_losses,
+        exponents=at.exponents,
+        n_selected=np.asarray(samples.counts.sum(axis=1)),
+    )
+    at = replace(at, centers=centers, history=(*at.history, record))
+    if outcome.n_moved == 0:
+        return replace(at, pace=at.pace + 1, iteration=0)
+    if record.iteration == max_iter:
+        return replace(at, pace=at.pace + 1, iteration=0, converged=False)
+    return replace(at, iteration=record.iteration)
 
 
 def choose_restart(runs: Iterable[NSMVCResult]) -> NSMVCResult:
@@ -138,10 +202,11 @@ def unexplained_shares(
     views: tuple[Rows, ...], centers: tuple[FloatArray, ...], labels: IntArray
 ) -> FloatArray:
     """(n_views,), share of each view's scatter left around the samples' centres."""
-    return _unexplained(LocalSamples(views, labels, len(centers[0])), centers)
+    state = SampleState.begin(labels, len(views))
+    return _unexplained(LocalSamples(views, state, len(centers[0])), centers)
 
 
-def _unexplained(samples: LocalSamples, centers: tuple[FloatArray, ...]) -> FloatArray:
+def _unexplained(samples: Samples, centers: tuple[FloatArray, ...]) -> FloatArray:
     scatter = samples.scatter
     total = samples.measure(centers).total
     return np.where(scatter > 0, total / np.where(scatter > 0, scatter, 1.0), 0.0)

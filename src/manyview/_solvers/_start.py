@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.utils.random import sample_without_replacement
 
+from manyview._numerics._centers import masked_means
 from manyview._rows import Rows
 from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import BoolArray, FloatArray, IntArray
+
+# Seeds are drawn from at most so many samples, or so many per cluster if that is more.
+SEEDING_SAMPLES = 1 << 17
+SEEDING_SAMPLES_PER_CLUSTER = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,6 +24,52 @@ class Start:
 
     centers: tuple[FloatArray, ...]
     labels: IntArray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seeds:
+    """Samples that clusters begin with.
+
+    points : per view (n_clusters, n_features_v), zero where a seed lacks the view;
+    present : (n_views, n_clusters) bool, which views each seed has.
+    apart : distance of a sample to a seed that it shares no view with.
+    """
+
+    points: tuple[FloatArray, ...]
+    present: BoolArray
+    apart: float
+
+    def centers(self, means: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+        """Their rows, with the view's mean where a seed lacks a view."""
+        return tuple(
+            np.where(has[:, None], points, mean)
+            for points, has, mean in zip(self.points, self.present, means, strict=True)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterSums:
+    """Sums, per view (n_clusters, n_features_v), and counts, (n_views, n_clusters)."""
+
+    sums: tuple[FloatArray, ...]
+    counts: IntArray
+
+    def merge(self, other: ClusterSums) -> ClusterSums:
+        sums = (
+            mine + theirs for mine, theirs in zip(self.sums, other.sums, strict=True)
+        )
+        return ClusterSums(sums=tuple(sums), counts=self.counts + other.counts)
+
+    def means(
+        self, fallback: tuple[FloatArray, ...] | None = None
+    ) -> tuple[FloatArray, ...]:
+        """Cluster means; where nobody has a view, `fallback` or the view's mean."""
+        centers = []
+        for v, (sums, counts) in enumerate(zip(self.sums, self.counts, strict=True)):
+            mean = sums.sum(axis=0) / max(1, counts.sum())
+            spare = np.tile(mean, (len(sums), 1)) if fallback is None else fallback[v]
+            centers.append(masked_means(sums, counts, spare))
+        return tuple(centers)
 
 
 def start_random(
@@ -28,9 +81,10 @@ def start_random(
     from the view's mean there.
     """
     n_samples = views[0].n_samples
-    seeds = random_state.choice(n_samples, n_clusters, replace=False)
+    rows = random_state.choice(n_samples, n_clusters, replace=False)
     labels = random_state.randint(n_clusters, size=n_samples)
-    return Start(centers=_seed_centers(views, seeds), labels=labels)
+    means = tuple(view.mean for view in views)
+    return Start(centers=seeds_at(views, rows).centers(means), labels=labels)
 
 
 def start_from_labels(
@@ -44,22 +98,8 @@ def start_from_labels(
     Where a cluster has no sample with a view, its centre there comes from `fallback`,
     or is the view's mean.
     """
-    centers = []
-    for v, view in enumerate(views):
-        sums = np.zeros((n_clusters, view.n_features))
-        members = labels if view.present is None else labels[view.present]
-        counts = np.bincount(members, minlength=n_clusters)
-        blocks = sample_blocks((view,))
-        buffer = view.buffer(blocks[0].stop)
-        for rows in blocks:
-            # A missing row reads as zeros, so it adds nothing.
-            block = view.read(rows, buffer)
-            positions = np.arange(rows.stop - rows.start)
-            view.add(block, positions, labels[rows], 1.0, sums)
-        spare = view.mean if fallback is None else fallback[v]
-        means = sums / np.maximum(counts, 1)[:, None]
-        centers.append(np.where(counts[:, None] > 0, means, spare))
-    return Start(centers=tuple(centers), labels=labels)
+    centers = cluster_sums(views, labels, n_clusters).means(fallback)
+    return Start(centers=centers, labels=labels)
 
 
 def start_kmeans_plusplus(
@@ -67,26 +107,86 @@ def start_kmeans_plusplus(
 ) -> Start:
     """Greedy k-means++ on the sum of the views' squared distances.
 
+    Many samples are seeded from some of them, drawn at random: seeding takes a pass
+    per cluster, and more than `SEEDING_SAMPLES` hardly change what it finds.
+    """
+    rows = seeding_rows(views[0].n_samples, n_clusters, random_state)
+    some = views if rows is None else tuple(view.take(rows) for view in views)
+    seeds = draw_seeds(some, n_clusters, random_state)
+    labels = nearest_seeds(views, seeds)
+    means = tuple(view.mean for view in views)
+    return start_from_labels(views, labels, n_clusters, seeds.centers(means))
+
+
+def seeding_rows(
+    n_samples: int, n_clusters: int, random_state: np.random.RandomState
+) -> IntArray | None:
+    """Samples to draw seeds from, in ascending order; None for all of them."""
+    n_wanted = max(SEEDING_SAMPLES, SEEDING_SAMPLES_PER_CLUSTER * n_clusters)
+    if n_samples <= n_wanted:
+        return None
+    drawn = sample_without_replacement(n_samples, n_wanted, random_state=random_state)
+    return np.sort(drawn)
+
+
+def draw_seeds(
+    views: tuple[Rows, ...], n_clusters: int, random_state: np.random.RandomState
+) -> Seeds:
+    """Greedy k-means++.
+
     Each step draws ``2 + log(k)`` candidates in proportion to the distance from the
     seeds so far and keeps the one that leaves the least distance behind. Samples and
     seeds that share no view are as far apart as the average pair.
     """
-    n_samples = views[0].n_samples
     n_trials = 2 + int(np.log(n_clusters))
-    seeds = np.empty(n_clusters, dtype=np.intp)
-    seeds[0] = random_state.choice(_complete_samples(views))
-    distances = _fused_distances(views, seeds[:1])
-    nearest, closest = np.zeros(n_samples, dtype=np.intp), distances[:, 0]
+    taken = np.empty(n_clusters, dtype=np.intp)
+    taken[0] = random_state.choice(_complete_samples(views))
+    closest = _distances_between(views, taken[:1])[:, 0]
     for step in range(1, n_clusters):
-        candidates = _draw(closest, seeds[:step], n_trials, random_state)
-        distances = _fused_distances(views, candidates)
-        left = np.minimum(closest[:, None], distances)
+        candidates = _draw(closest, taken[:step], n_trials, random_state)
+        left = np.minimum(closest[:, None], _distances_between(views, candidates))
         winner = int(np.argmin(left.sum(axis=0)))
-        seeds[step] = candidates[winner]
-        nearest[distances[:, winner] < closest] = step
+        taken[step] = candidates[winner]
         closest = left[:, winner]
-    fallback = _seed_centers(views, seeds)
-    return start_from_labels(views, nearest, n_clusters, fallback)
+    return seeds_at(views, taken)
+
+
+def seeds_at(views: tuple[Rows, ...], rows: IntArray) -> Seeds:
+    """Some samples as seeds."""
+    everyone = np.ones(len(rows), dtype=bool)
+    present = [everyone if v.present is None else v.present[rows] for v in views]
+    return Seeds(
+        points=tuple(view.dense_rows(rows) for view in views),
+        present=np.stack(present),
+        apart=sum(2 * view.scatter / view.n_samples for view in views),
+    )
+
+
+def nearest_seeds(views: tuple[Rows, ...], seeds: Seeds) -> IntArray:
+    """(n_samples,), the seed with the smallest fused distance."""
+    labels = np.empty(views[0].n_samples, dtype=np.int32)
+    for rows, fused in _fused_distances(views, seeds):
+        labels[rows] = fused.argmin(axis=1)
+    return labels
+
+
+def cluster_sums(
+    views: tuple[Rows, ...], labels: IntArray, n_clusters: int
+) -> ClusterSums:
+    """Summed rows of every cluster in every view, and how many have it."""
+    sums = tuple(np.zeros((n_clusters, view.n_features)) for view in views)
+    counts = np.empty((len(views), n_clusters), dtype=np.int64)
+    for v, view in enumerate(views):
+        members = labels if view.present is None else labels[view.present]
+        counts[v] = np.bincount(members, minlength=n_clusters)
+        blocks = sample_blocks((view,))
+        buffer = view.buffer(blocks[0].stop)
+        for rows in blocks:
+            # A missing row reads as zeros, so it adds nothing.
+            block = view.read(rows, buffer)
+            positions = np.arange(rows.stop - rows.start)
+            view.add(block, positions, labels[rows], 1.0, sums[v])
+    return ClusterSums(sums=sums, counts=counts)
 
 
 def _draw(
@@ -116,42 +216,35 @@ def _complete_samples(views: tuple[Rows, ...]) -> IntArray:
     return np.flatnonzero(n_views == n_views.max())
 
 
-def _seed_centers(views: tuple[Rows, ...], seeds: IntArray) -> tuple[FloatArray, ...]:
-    centers = []
-    for view in views:
-        rows = view.dense_rows(seeds)
-        if view.present is not None:
-            rows[~view.present[seeds]] = view.mean
-        centers.append(rows)
-    return tuple(centers)
+def _distances_between(views: tuple[Rows, ...], rows: IntArray) -> FloatArray:
+    """(n_samples, n_rows), fused distances of all samples to some of them."""
+    distances = np.empty((views[0].n_samples, len(rows)))
+    for block, fused in _fused_distances(views, seeds_at(views, rows)):
+        distances[block] = fused
+    # Rounding leaves a sample a little away from itself.
+    distances[rows, np.arange(len(rows))] = 0.0
+    return distances
 
 
-def _fused_distances(views: tuple[Rows, ...], seeds: IntArray) -> FloatArray:
-    """(n_samples, n_seeds): mean over the views both have, times the view count."""
-    n_samples = views[0].n_samples
-    centers = [view.prepare(view.dense_rows(seeds)) for view in views]
+def _fused_distances(
+    views: tuple[Rows, ...], seeds: Seeds
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Block by block (n_rows, n_seeds): mean over shared views, times n_views."""
+    centers = [view.prepare(p) for view, p in zip(views, seeds.points, strict=True)]
     blocks = sample_blocks(views)
-    table = DistanceTable(views, blocks[0].stop, len(seeds))
-    fused = np.empty((n_samples, len(seeds)))
-    incomplete = any(view.present is not None for view in views)
+    table = DistanceTable(views, blocks[0].stop, len(seeds.points[0]))
+    complete = seeds.present.all() and all(view.present is None for view in views)
     for rows in blocks:
         table.load(rows, centers)
-        if not incomplete:
-            fused[rows] = table.distances.sum(axis=0)
+        if complete:
+            yield rows, table.distances.sum(axis=0)
             continue
-        shared = np.stack([_both_have(view.present, rows, seeds) for view in views])
+        have = [
+            np.ones(rows.stop - rows.start, bool) if has is None else has[rows]
+            for has in (view.present for view in views)
+        ]
+        shared = np.stack(have)[:, :, None] & seeds.present[:, None, :]
         total = np.where(shared, table.distances, 0.0).sum(axis=0)
         n_shared = shared.sum(axis=0)
-        average = sum(2 * view.scatter / n_samples for view in views)
-        fused[rows] = np.where(
-            n_shared > 0, total * len(views) / np.maximum(n_shared, 1), average
-        )
-    # Rounding leaves a seed a little away from itself.
-    fused[seeds, np.arange(len(seeds))] = 0.0
-    return fused
-
-
-def _both_have(present: BoolArray | None, rows: slice, seeds: IntArray) -> BoolArray:
-    if present is None:
-        return np.ones((rows.stop - rows.start, len(seeds)), dtype=bool)
-    return np.asarray(present[rows, None] & present[seeds])
+        mean = total * len(views) / np.maximum(n_shared, 1)
+        yield rows, np.where(n_shared > 0, mean, seeds.apart)

@@ -121,15 +121,17 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         layout = None if reset else self._layout
         views = check_views(X, view_sizes=self.view_sizes, layout=layout)
         if reset:
-            self._layout = ViewLayout(
-                names=views.names,
-                n_features=views.n_features,
-                named=has_named_views(X),
-            )
-            self.view_names_ = list(views.names)
-            self.n_features_in_ = sum(views.n_features)
-            self._check_cluster_count(views)
+            named = has_named_views(X)
+            self._remember_layout(views.names, views.n_features, named=named)
+            self._check_cluster_count(views.n_samples)
         return views
+
+    def _remember_layout(
+        self, names: tuple[str, ...], n_features: tuple[int, ...], *, named: bool
+    ) -> None:
+        self._layout = ViewLayout(names=names, n_features=n_features, named=named)
+        self.view_names_ = list(names)
+        self.n_features_in_ = sum(n_features)
 
     def _check_table(self, X: Any, *, reset: bool) -> Any:
         try:
@@ -147,11 +149,11 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         except ValueError as error:
             raise ViewError(str(error)) from error
 
-    def _check_cluster_count(self, views: ViewSet) -> None:
-        if self.n_clusters > views.n_samples:
+    def _check_cluster_count(self, n_samples: int) -> None:
+        if self.n_clusters > n_samples:
             msg = (
                 f"n_clusters={self.n_clusters} is more than n_samples="
-                f"{views.n_samples}. Ask for at most one cluster per sample."
+                f"{n_samples}. Ask for at most one cluster per sample."
             )
             raise ViewError(msg)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -283,8 +282,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         from manyview._solvers._nsmvc import solve_nsmvc
 
         n_threads = self._threads_per_restart() if self.assignment == "majorize" else 1
-        # Row blocks in parallel leave no work for BLAS threads but contention.
-        with threadpool_limits(1, "blas") if n_threads > 1 else nullcontext():
+        # Products of one block are too small to share: BLAS threads only contend.
+        with threadpool_limits(1, "blas"):
             return solve_nsmvc(
                 prepared.rows,
                 self._start(prepared, random_state),
