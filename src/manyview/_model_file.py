@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from manyview._results import PaceRecord
+from manyview._results import pack_history, unpack_history
 from manyview._scaling import ViewScale
 from manyview._views import ViewLayout
 from manyview.cluster import NSMVC
@@ -160,9 +160,7 @@ def _to_json(model: NSMVC, arrays: Arrays) -> str:
         arrays[f"centers_{v}"] = centers
         arrays[f"shift_{v}"] = scale.shift
         arrays[f"factor_{v}"] = scale.factor
-    history = model.history_
-    for name in PaceRecord.__dataclass_fields__:
-        arrays[f"history_{name}"] = np.array([getattr(r, name) for r in history])
+    arrays.update(pack_history(model.history_))
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = model.feature_names_in_.astype(np.str_)
     layout = model._layout
@@ -213,7 +211,7 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
     for name in PLAIN_ARRAYS:
         setattr(model, name, arrays[name])
     model.objective_ = float.fromhex(content["objective"])
-    model.history_ = _history(arrays)
+    model.history_ = unpack_history(arrays)
     model.n_iter_ = len(model.history_)
     model._centers = tuple(arrays[f"centers_{v}"] for v in range(n_views))
     model.cluster_centers_ = [
@@ -221,24 +219,6 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
         for scale, centers in zip(model.scales_, model._centers, strict=True)
     ]
     return model
-
-
-def _history(arrays: Arrays) -> tuple[PaceRecord, ...]:
-    columns = {
-        name: arrays[f"history_{name}"] for name in PaceRecord.__dataclass_fields__
-    }
-    return tuple(
-        PaceRecord(
-            stage=int(columns["stage"][row]),
-            iteration=int(columns["iteration"][row]),
-            objective=float(columns["objective"][row]),
-            n_moved=int(columns["n_moved"][row]),
-            view_losses=columns["view_losses"][row],
-            exponents=columns["exponents"][row],
-            n_selected=columns["n_selected"][row],
-        )
-        for row in range(len(columns["stage"]))
-    )
 
 
 def _plain_param(name: str, value: Any, arrays: Arrays) -> Any:

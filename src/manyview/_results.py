@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from manyview._typing import FloatArray, IntArray
 
@@ -39,6 +41,25 @@ class PaceRecord(IterationRecord):
     @property
     def pace(self) -> int:
         return self.stage
+
+
+def pack_history(
+    history: tuple[IterationRecord, ...],
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Records as arrays, one per field, for storage."""
+    return {
+        f"history_{name}": np.array([getattr(record, name) for record in history])
+        for name in PaceRecord.__dataclass_fields__
+    }
+
+
+def unpack_history(arrays: Mapping[str, Any]) -> tuple[PaceRecord, ...]:
+    """The records that `pack_history` was given."""
+    names = list(PaceRecord.__dataclass_fields__)
+    rows = zip(*(arrays[f"history_{name}"] for name in names), strict=True)
+    # Scalars come back as Python's own, arrays as they are.
+    plain = ([value if value.ndim else value.item() for value in row] for row in rows)
+    return tuple(PaceRecord(**dict(zip(names, row, strict=True))) for row in plain)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

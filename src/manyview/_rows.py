@@ -118,6 +118,10 @@ class Rows(Protocol):
     def dense_rows(self, rows: IntArray) -> FloatArray:
         """A few scaled rows as a float64 array."""
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that the view takes up, the input included."""
+
     def take(self, rows: IntArray) -> Rows:
         """Some samples as a view of their own, scaled as here."""
 
@@ -130,7 +134,12 @@ class DenseRows:
     _scaled: FloatArray | None = None
 
     def __init__(
-        self, array: npt.NDArray[Any], present: BoolArray | None, scale: ViewScale
+        self,
+        array: npt.NDArray[Any],
+        present: BoolArray | None,
+        scale: ViewScale,
+        *,
+        keep_scaled: bool = True,
     ) -> None:
         single = array.dtype in (np.float32, np.float16) and scale.fits_float32
         self.dtype = np.dtype(np.float32 if single else np.float64)
@@ -141,7 +150,7 @@ class DenseRows:
         self._shift = scale.shift.astype(self.dtype)
         self._factor = scale.factor.astype(self.dtype)
         self._bytes_mapped = 0
-        if array.size * self.dtype.itemsize <= KEEP_SCALED_BYTES:
+        if keep_scaled and array.size * self.dtype.itemsize <= KEEP_SCALED_BYTES:
             self._scaled = self.read(slice(0, self.n_samples), self.buffer(len(array)))
             self._array = None
         self.sq_norms, self.mean, self.scatter = self._summarise()
@@ -238,6 +247,12 @@ class DenseRows:
     def dense_rows(self, rows: IntArray) -> FloatArray:
         return self.read(rows, self.buffer(len(rows))).astype(np.float64)
 
+    @property
+    def nbytes(self) -> int:
+        held: Any = self._array if self._scaled is None else self._scaled
+        on_disk = isinstance(held, np.memmap)
+        return self.sq_norms.nbytes + (0 if on_disk else int(held.nbytes))
+
     def take(self, rows: IntArray) -> DenseRows:
         some = copy.copy(self)
         some._scaled = self.buffer(len(rows))
@@ -257,7 +272,7 @@ class DenseRows:
             block = self.read(rows, buffer)
             sq_norms[rows] = np.einsum("ij,ij->i", block, block, dtype=np.float64)
             total += block.sum(axis=0, dtype=np.float64)
-        return sq_norms, *_centred(total, sq_norms, self.present)
+        return sq_norms, *centred(total, float(sq_norms.sum()), n_present(self))
 
 
 class SparseRows:
@@ -366,6 +381,10 @@ class SparseRows:
             out_sums,
         )
 
+    @property
+    def nbytes(self) -> int:
+        return self.sq_norms.nbytes + sum(array.nbytes for array in self.entries)
+
     def dense_rows(self, rows: IntArray) -> FloatArray:
         return np.asarray(self.as_csr()[rows].toarray(), dtype=np.float64)
 
@@ -386,17 +405,20 @@ class SparseRows:
         sq_norms = _row_sums(data.astype(np.float64) ** 2, indptr)
         total: FloatArray = np.zeros(self.n_features)
         np.add.at(total, indices, data)
-        return sq_norms, *_centred(total, sq_norms, self.present)
+        return sq_norms, *centred(total, float(sq_norms.sum()), n_present(self))
 
 
-def open_views(views: ViewSet, scales: tuple[ViewScale, ...]) -> tuple[Rows, ...]:
-    """Scaled row access to every view."""
+def open_views(
+    views: ViewSet, scales: tuple[ViewScale, ...], *, keep_scaled: bool = True
+) -> tuple[Rows, ...]:
+    """Scaled row access to every view; small ones are scaled once, if allowed."""
     opened: list[Rows] = []
     for array, present, scale in zip(views.arrays, views.present, scales, strict=True):
         if sparse.issparse(array):
             opened.append(SparseRows(array, present, scale))
         else:
-            opened.append(DenseRows(array, present, scale))
+            rows = DenseRows(array, present, scale, keep_scaled=keep_scaled)
+            opened.append(rows)
     return tuple(opened)
 
 
@@ -458,14 +480,17 @@ def _row_sums(values: FloatArray, indptr: IntArray) -> FloatArray:
     return sums
 
 
-def _centred(
-    total: FloatArray, sq_norms: FloatArray, present: BoolArray | None
+def centred(
+    total: FloatArray, energy: float, n_present: int
 ) -> tuple[FloatArray, float]:
-    """Mean row and scatter from the summed rows and the squared row lengths."""
-    n_present = len(sq_norms) if present is None else int(present.sum())
+    """Mean row and scatter from the summed rows and the summed squared row lengths."""
     mean = total / max(1, n_present)
-    energy = float(sq_norms.sum())
     scatter = energy - n_present * float(mean @ mean)
     # What is left of a constant view after cancellation is rounding, not scatter.
     noise = kernels.SAME_POINT_EXPANDED * energy
     return mean, scatter if scatter > noise else 0.0
+
+
+def n_present(view: Rows) -> int:
+    """How many samples have the view."""
+    return view.n_samples if view.present is None else int(view.present.sum())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,10 +73,10 @@ def check_views(
     given = _named_views(X, view_sizes)
     if layout is not None:
         by_name = layout.named and has_named_views(X)
-        given = _match_layout(given, layout, by_name=by_name)
+        given = match_layout(given, layout, by_name=by_name)
     names = tuple(given)
     arrays = [_as_array(view, name) for name, view in given.items()]
-    n_samples = _common_rows(arrays, names)
+    n_samples = common_rows(arrays, names)
     filled = []
     for v, array in enumerate(arrays):
         if array is None:
@@ -139,9 +140,12 @@ def _named_views(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
             f"a {type(X).__name__} of views. Leave view_sizes=None."
         )
         raise ViewError(msg)
-    if _is_annotated(X):
-        views = _annotated_views(X)
-    elif isinstance(X, Mapping):
+    return name_views(_annotated_views(X) if _is_annotated(X) else X)
+
+
+def name_views(X: Any) -> dict[str, Any]:
+    """Views of a mapping or sequence by name, as they are."""
+    if isinstance(X, Mapping):
         views = {str(name): view for name, view in X.items()}
         if len(views) < len(X):
             msg = f"View names {list(X)!r} are not distinct as text. Rename them."
@@ -160,8 +164,14 @@ def _named_views(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
 def _split_columns(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
     array = _as_array(X, "X")
     assert array is not None
+    columns = view_columns(array.shape[1], view_sizes)
+    return {f"view{v}": array[:, part] for v, part in enumerate(columns)}
+
+
+def view_columns(n_columns: int, view_sizes: Sequence[int] | None) -> list[slice]:
+    """Columns of each view in one table; without `view_sizes` they are one view."""
     if view_sizes is None:
-        return {"view0": array}
+        return [slice(0, n_columns)]
     sizes = list(view_sizes)
     whole = all(
         isinstance(size, (int, np.integer)) and not isinstance(size, bool)
@@ -173,7 +183,6 @@ def _split_columns(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
             "in column order."
         )
         raise ViewError(msg)
-    n_columns = array.shape[1]
     if sum(sizes) != n_columns:
         msg = (
             f"view_sizes={sizes!r} add up to {sum(sizes)}, but X has {n_columns} "
@@ -181,12 +190,13 @@ def _split_columns(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
         )
         raise ViewError(msg)
     edges = np.cumsum([0, *sizes])
-    return {f"view{v}": array[:, edges[v] : edges[v + 1]] for v in range(len(sizes))}
+    return [slice(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-def _match_layout(
+def match_layout(
     given: dict[str, Any], layout: ViewLayout, *, by_name: bool
 ) -> dict[str, Any]:
+    """The views that fit saw, in its order; None for one that was left out."""
     if by_name:
         unknown = [name for name in given if name not in layout.names]
         if unknown:
@@ -368,7 +378,8 @@ def _from_frame(frame: Any, name: str) -> npt.NDArray[Any]:
     return np.asarray(frame.to_numpy())
 
 
-def _common_rows(arrays: Sequence[ViewArray | None], names: Sequence[str]) -> int:
+def common_rows(arrays: Sequence[Any | None], names: Sequence[str]) -> int:
+    """The number of rows that all views agree on."""
     counts = [
         (name, int(array.shape[0]))
         for name, array in zip(names, arrays, strict=True)

@@ -1,6 +1,7 @@
-"""The errors manyview raises for input it cannot use.
+"""The errors manyview raises.
 
-All are ``ValueError``: code that already guards a scikit-learn estimator keeps working.
+Those about input are ``ValueError``: code that already guards a scikit-learn estimator
+keeps working.
 """
 
 
@@ -10,3 +11,11 @@ class ViewError(ValueError):
 
 class DatasetError(ValueError):
     """A data set or a data file cannot be found, fetched, trusted or read."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint cannot be taken up: it is damaged, or of another fit."""
+
+
+class ClusterError(RuntimeError):
+    """The Dask cluster broke down in the middle of a fit."""

@@ -58,12 +58,12 @@ class Moves:
     @classmethod
     def into(
         cls, sums: tuple[FloatArray, ...], counts: IntArray, view_losses: FloatArray
-    ) -> Self:
+    ) -> Moves:
         """Book straight into these arrays."""
         return cls(sums=sums, counts=counts, view_losses=view_losses)
 
     @classmethod
-    def empty(cls, sums: tuple[FloatArray, ...], counts: IntArray) -> Self:
+    def empty(cls, sums: tuple[FloatArray, ...], counts: IntArray) -> Moves:
         """Book changes only, to be added later."""
         return cls(
             sums=tuple(np.zeros_like(total) for total in sums),
@@ -71,7 +71,7 @@ class Moves:
             view_losses=np.zeros(len(sums)),
         )
 
-    def add(self, other: Self) -> None:
+    def add(self, other: Moves) -> None:
         if not other.n_moved:
             return
         for mine, theirs in zip(self.sums, other.sums, strict=True):
@@ -79,6 +79,13 @@ class Moves:
         self.counts += other.counts
         self.view_losses += other.view_losses
         self.n_moved += other.n_moved
+
+    def merge(self, other: Moves) -> Moves:
+        """Both, as one; neither changes."""
+        total = Moves.empty(self.sums, self.counts)
+        total.add(self)
+        total.add(other)
+        return total
 
     def outcome(self) -> SweepOutcome:
         losses = np.maximum(self.view_losses, 0.0)
@@ -110,7 +117,15 @@ class SampleState:
             bounds=Bounds(len(labels), n_views),
         )
 
+    @property
+    def nbytes(self) -> int:
+        bounds = self.bounds.upper.nbytes + self.bounds.lower.nbytes
+        losses = 0 if self.losses is None else self.losses.nbytes
+        rest = self.labels.nbytes + self.selected.nbytes + self.joined_pace.nbytes
+        return bounds + losses + rest
+
     def copy(self) -> SampleState:
+        """The same, to be changed on its own."""
         return SampleState(
             labels=self.labels.copy(),
             selected=self.selected.copy(),

@@ -107,7 +107,7 @@ def run_paces(
         exponents=at.exponents,
         thresholds=at.thresholds,
         view_losses=at.history[-1].view_losses,
-        unexplained=_unexplained(samples, at.centers),
+        unexplained=unexplained(samples, at.centers),
         joined_pace=samples.joined_pace,
     )
 
@@ -203,10 +203,11 @@ def unexplained_shares(
 ) -> FloatArray:
     """(n_views,), share of each view's scatter left around the samples' centres."""
     state = SampleState.begin(labels, len(views))
-    return _unexplained(LocalSamples(views, state, len(centers[0])), centers)
+    return unexplained(LocalSamples(views, state, len(centers[0])), centers)
 
 
-def _unexplained(samples: Samples, centers: tuple[FloatArray, ...]) -> FloatArray:
+def unexplained(samples: Samples, centers: tuple[FloatArray, ...]) -> FloatArray:
+    """The same, of samples wherever they live, by one pass."""
     scatter = samples.scatter
     total = samples.measure(centers).total
     return np.where(scatter > 0, total / np.where(scatter > 0, scatter, 1.0), 0.0)

@@ -1,0 +1,295 @@
+"""What workers do with their part of the rows: the local kernels, nothing else.
+
+Functions are pure. A part that is lost with its worker is computed again, from the same
+arguments, to the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dask.sizeof import sizeof
+from scipy import sparse
+
+from manyview._rows import DenseRows, Rows, SparseRows, n_present, open_views
+from manyview._scaling import (
+    FeatureRange,
+    Moments,
+    ViewScale,
+    feature_moments,
+    feature_range,
+)
+from manyview._solvers._local import LocalSamples, SampleState
+from manyview._solvers._nsmvc import fused_scores, nearest_clusters
+from manyview._solvers._start import ClusterSums, Seeds, cluster_sums, nearest_seeds
+from manyview._typing import FloatArray, IntArray
+from manyview._views import ViewSet
+from manyview.distributed._snapshot import read_state, write_state
+from manyview.distributed._spool import spooled
+from manyview.exceptions import ViewError
+
+Centers = tuple[FloatArray, ...]
+
+# Random labels are drawn in panels of so many rows, whatever the chunks.
+PANEL_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """A part's samples after an operation, and what the driver must know of it."""
+
+    state: SampleState
+    report: Any = None
+
+
+@sizeof.register(DenseRows)
+@sizeof.register(SparseRows)
+def _rows_size(rows: Rows) -> int:
+    """What Dask plans with: where to run a task, when to spill."""
+    return rows.nbytes
+
+
+@sizeof.register(Part)
+def _part_size(part: Part) -> int:
+    return part.state.nbytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ViewTotals:
+    """Samples with a view and summed squared row lengths, (n_views,); summed rows."""
+
+    n_present: IntArray
+    energy: FloatArray
+    rows: tuple[FloatArray, ...]
+
+    def merge(self, other: ViewTotals) -> ViewTotals:
+        return ViewTotals(
+            n_present=self.n_present + other.n_present,
+            energy=self.energy + other.energy,
+            rows=tuple(a + b for a, b in zip(self.rows, other.rows, strict=True)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selection:
+    """How a selection changes the sums, and the energy selected, (n_views,)."""
+
+    change: ClusterSums
+    energy: FloatArray
+
+    def merge(self, other: Selection) -> Selection:
+        change = self.change.merge(other.change)
+        return Selection(change=change, energy=self.energy + other.energy)
+
+
+def report_of(part: Part) -> Any:
+    return part.report
+
+
+def merge_reports(found: list[Any]) -> Any:
+    """Reports of some parts as one, in order."""
+    return reduce(_merge, found)
+
+
+def _merge(first: Any, second: Any) -> Any:
+    if isinstance(first, tuple):
+        return tuple(map(_merge, first, second))
+    return first.merge(second) if hasattr(first, "merge") else first + second
+
+
+def keep(views: ViewSet) -> ViewSet:
+    return views
+
+
+def spool(views: ViewSet) -> ViewSet:
+    """The same views, but dense ones are in a scratch file instead of in memory."""
+    arrays = [
+        array if sparse.issparse(array) else spooled(array) for array in views.arrays
+    ]
+    return replace(views, arrays=tuple(arrays))
+
+
+def open_rows(
+    views: ViewSet, scales: tuple[ViewScale, ...], keep_scaled: bool
+) -> tuple[Rows, ...]:
+    return open_views(views, scales, keep_scaled=keep_scaled)
+
+
+def ranges_of(views: ViewSet) -> tuple[FeatureRange, ...]:
+    """First pass of scaling."""
+    pairs = zip(views.arrays, views.present, strict=True)
+    return tuple(feature_range(array, present) for array, present in pairs)
+
+
+def moments_of(
+    views: ViewSet, found: tuple[FeatureRange, ...], modes: tuple[str | None, ...]
+) -> tuple[Moments, ...]:
+    """Second pass of scaling."""
+    given = zip(views.arrays, views.present, found, modes, strict=True)
+    return tuple(feature_moments(*one) for one in given)
+
+
+def totals_of(rows: tuple[Rows, ...]) -> ViewTotals:
+    """What the scatter of the whole views follows from."""
+    counts = np.array([n_present(view) for view in rows])
+    return ViewTotals(
+        n_present=counts,
+        energy=np.array([view.sq_norms.sum() for view in rows]),
+        rows=tuple(view.mean * n for view, n in zip(rows, counts, strict=True)),
+    )
+
+
+def take_rows(rows: tuple[Rows, ...], wanted: IntArray) -> ViewSet:
+    """Some scaled rows, in the form they have here."""
+    arrays = [
+        view.as_csr()[wanted]
+        if isinstance(view, SparseRows)
+        else view.read(wanted, view.buffer(len(wanted)))
+        for view in rows
+    ]
+    present = [None if view.present is None else view.present[wanted] for view in rows]
+    names = tuple(f"view{v}" for v in range(len(rows)))
+    return ViewSet(arrays=tuple(arrays), present=tuple(present), names=names)
+
+
+def join_rows(parts: list[ViewSet]) -> ViewSet:
+    """Parts one below the other."""
+    arrays, present = [], []
+    for v in range(len(parts[0].arrays)):
+        pieces: list[Any] = [part.arrays[v] for part in parts]
+        stack = _stack_sparse if sparse.issparse(pieces[0]) else np.concatenate
+        arrays.append(stack(pieces))
+        masks = [
+            np.ones(part.n_samples, dtype=bool) if has is None else has
+            for part, has in ((part, part.present[v]) for part in parts)
+        ]
+        mask = np.concatenate(masks)
+        present.append(None if mask.all() else mask)
+    return ViewSet(arrays=tuple(arrays), present=tuple(present), names=parts[0].names)
+
+
+def _stack_sparse(pieces: list[Any]) -> Any:
+    return sparse.vstack(pieces, "csr")
+
+
+def begin_at_seeds(rows: tuple[Rows, ...], seeds: Seeds) -> Part:
+    """Labels of the nearest seeds."""
+    return begin(rows, nearest_seeds(rows, seeds), len(seeds.points[0]))
+
+
+def begin_at_random(
+    rows: tuple[Rows, ...], seed: int, first_row: int, n_clusters: int
+) -> Part:
+    """Random labels that do not depend on how the rows are cut."""
+    stop = first_row + rows[0].n_samples
+    panels = [
+        np.random.default_rng([seed, panel]).integers(n_clusters, size=PANEL_ROWS)
+        for panel in range(first_row // PANEL_ROWS, -(-stop // PANEL_ROWS))
+    ]
+    skipped = first_row % PANEL_ROWS
+    labels = np.concatenate(panels)[skipped : skipped + rows[0].n_samples]
+    return Part(state=SampleState.begin(labels, len(rows)))
+
+
+def begin(rows: tuple[Rows, ...], labels: IntArray, n_clusters: int) -> Part:
+    """Given labels, and the sums that the first centres follow from."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind not in "iu" or not (
+        labels.min(initial=0) >= 0 and labels.max(initial=0) < n_clusters
+    ):
+        msg = (
+            f"init labels (dtype {labels.dtype}) run from {labels.min()} to "
+            f"{labels.max()}, expected whole numbers from 0 to {n_clusters - 1}."
+        )
+        raise ViewError(msg)
+    return Part(
+        state=SampleState.begin(labels, len(rows)),
+        report=cluster_sums(rows, labels, n_clusters),
+    )
+
+
+def resume(path: Path) -> Part:
+    """A part as a checkpoint has it."""
+    return Part(state=read_state(path))
+
+
+def measure(rows: tuple[Rows, ...], part: Part, centers: Centers) -> Part:
+    samples = _samples(rows, part, len(centers[0]))
+    report = samples.measure(centers)
+    return Part(state=samples.state, report=report)
+
+
+def select(
+    rows: tuple[Rows, ...],
+    part: Part,
+    thresholds: FloatArray,
+    pace: int,
+    n_clusters: int,
+) -> Part:
+    samples = _samples(rows, part, n_clusters)
+    samples.select(thresholds, pace)
+    change = ClusterSums(sums=samples.sums, counts=samples.counts)
+    report = Selection(change=change, energy=samples.energy)
+    return Part(state=samples.state, report=report)
+
+
+def loss_of_selected(
+    rows: tuple[Rows, ...], part: Part, v: int, centers: FloatArray
+) -> float:
+    return _samples(rows, part, len(centers)).loss_of_selected(v, centers)
+
+
+def sweep(
+    rows: tuple[Rows, ...],
+    part: Part,
+    step: tuple[Centers, FloatArray, FloatArray],
+    path: Path | None,
+) -> Part:
+    """The majorizing step; with a `path` the new state is written there as well.
+
+    step : centres, view losses and exponents.
+    """
+    centers, view_losses, exponents = step
+    samples = _samples(rows, part, len(centers[0]))
+    report = samples.sweep_at_once(centers, view_losses, exponents)
+    if path is not None:
+        write_state(path, samples.state)
+    return Part(state=samples.state, report=report)
+
+
+def labels_of(part: Part) -> IntArray:
+    return part.state.labels
+
+
+def joined_pace_of(part: Part) -> IntArray:
+    return part.state.joined_pace
+
+
+def begin_nearest(rows: tuple[Rows, ...], model: tuple[Centers, FloatArray]) -> Part:
+    """Labels of the nearest centres by a fitted model's score."""
+    labels = nearest_clusters(rows, *model)
+    return Part(state=SampleState.begin(labels, len(rows)))
+
+
+def predict(
+    views: ViewSet, model: tuple[tuple[ViewScale, ...], Centers, FloatArray]
+) -> IntArray:
+    scales, centers, weights = model
+    return nearest_clusters(open_views(views, scales), centers, weights)
+
+
+def transform(
+    views: ViewSet, model: tuple[tuple[ViewScale, ...], Centers, FloatArray]
+) -> FloatArray:
+    scales, centers, weights = model
+    found = fused_scores(open_views(views, scales), centers, weights)
+    return np.concatenate([np.sqrt(scores) for _, scores in found])
+
+
+def _samples(rows: tuple[Rows, ...], part: Part, n_clusters: int) -> LocalSamples:
+    """The part's samples, on a copy of their state and with sums that start at 0."""
+    return LocalSamples(rows, part.state.copy(), n_clusters)

@@ -1,0 +1,240 @@
+"""A folder from which a fit goes on after its driver or its scheduler is gone.
+
+fit.json : which fit this is, and the seeds of its restarts.
+state.npz : where it stands, with all that the driver knows; replaced in one step.
+step-N/part-I.npz : the samples of part I after iteration N, written by its worker.
+best.npz : the best restart that is finished; its samples are in the step named there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyview._results import pack_history, unpack_history
+from manyview._scaling import ViewScale
+from manyview._solvers._nsmvc import Progress
+from manyview._typing import FloatArray
+from manyview.distributed import _blocks
+from manyview.distributed._samples import DaskRows, DaskSamples, map_parts
+from manyview.distributed._snapshot import write_arrays
+from manyview.exceptions import CheckpointError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Saved:
+    """A run as it was saved.
+
+    step : iterations of the whole fit up to here, which names the samples' folder.
+    unexplained : (n_views,), of a finished restart, else None.
+    """
+
+    restart: int
+    step: int
+    at: Progress
+    driver: dict[str, Any]
+    unexplained: FloatArray | None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the restart had begun; else it is the next to begin."""
+        return self.unexplained is None
+
+
+class Checkpoint:
+    """The checkpoint folder of one fit.
+
+    seeds : of all restarts; saved : where the fit stands; best : its best restart so
+    far. Both are None at the beginning.
+    """
+
+    def __init__(
+        self, folder: Path, identity: dict[str, Any], seeds: Sequence[int]
+    ) -> None:
+        self.folder = folder.resolve()
+        self.seeds = self._identify(identity, seeds)
+        self.saved = self._read("state.npz")
+        self.best = self._read("best.npz")
+        self.step = 0 if self.saved is None else self.saved.step
+        self._seen_by_workers = False
+
+    def follow(self, samples: DaskSamples) -> None:
+        """Have the next sweep write its samples."""
+        folder = self._step_folder(self.step + 1)
+        samples.snapshot = lambda part: folder / f"part-{part}.npz"
+
+    def save(self, restart: int, at: Progress, samples: DaskSamples) -> None:
+        """Record that the sweep that was followed is done, and follow the next."""
+        self.step += 1
+        self._check_sharing(len(samples.parts))
+        self._write("state.npz", restart, at, samples, None)
+        self._tidy()
+        self.follow(samples)
+
+    def finish(
+        self, restart: int, at: Progress, samples: DaskSamples, unexplained: FloatArray
+    ) -> None:
+        """Record that a restart is over, and keep it if it is the best so far."""
+        best = None if self.best is None else self.best.unexplained
+        if best is None or unexplained.sum() < best.sum():
+            self._write("best.npz", restart, at, samples, unexplained)
+            self.best = self._read("best.npz")
+        # The next restart begins from nothing; a driver that dies now skips this one.
+        self._write("state.npz", restart + 1, at, samples, unexplained)
+        self._tidy()
+
+    def load(self, saved: Saved, data: DaskRows, n_clusters: int) -> DaskSamples:
+        """The samples of a saved run, on the cluster again."""
+        folder = self._step_folder(saved.step)
+        paths = [folder / f"part-{i}.npz" for i in range(len(data.lengths))]
+        samples = DaskSamples(data, map_parts(_blocks.resume, paths), n_clusters)
+        n_views = len(data.scales)
+        samples.sums = tuple(saved.driver[f"sums{v}"] for v in range(n_views))
+        samples.counts = saved.driver["counts"]
+        samples.energy = saved.driver["energy"]
+        return samples
+
+    def remove(self) -> None:
+        """The fit is over: nothing is left to go on from."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _step_folder(self, step: int) -> Path:
+        return self.folder / f"step-{step}"
+
+    def _identify(self, identity: dict[str, Any], seeds: Sequence[int]) -> list[int]:
+        """Check that the folder is ours, or make it so; the seeds in force."""
+        path = self.folder / "fit.json"
+        if not path.exists():
+            if self.folder.exists() and any(self.folder.iterdir()):
+                msg = (
+                    f"{self.folder} is not empty and holds no checkpoint. "
+                    "Choose a folder of its own for it."
+                )
+                raise CheckpointError(msg)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(".draft")
+            draft.write_text(json.dumps({**identity, "seeds": list(seeds)}))
+            draft.replace(path)
+            return list(seeds)
+        try:
+            found = json.loads(path.read_text())
+            stored: list[int] = found.pop("seeds")
+        except (ValueError, KeyError, AttributeError) as error:
+            raise self._damaged(path) from error
+        differs = [key for key, value in identity.items() if found.get(key) != value]
+        if differs:
+            msg = (
+                f"The checkpoint {self.folder} is of another fit: {differs[0]} was "
+                f"{found.get(differs[0])!r} and is {identity[differs[0]]!r} now. "
+                "Fit as before, or choose another folder."
+            )
+            raise CheckpointError(msg)
+        return stored
+
+    def _check_sharing(self, n_parts: int) -> None:
+        """A folder that workers write elsewhere is no checkpoint: say so at once."""
+        if self._seen_by_workers:
+            return
+        folder = self._step_folder(self.step)
+        missing = [i for i in range(n_parts) if not (folder / f"part-{i}.npz").exists()]
+        if missing:
+            msg = (
+                f"{len(missing)} of {n_parts} parts are not in {folder} after an "
+                "iteration. The checkpoint must be on storage that the driver and all "
+                "workers see under the same path."
+            )
+            raise CheckpointError(msg)
+        self._seen_by_workers = True
+
+    def _tidy(self) -> None:
+        kept = {self.step, -1 if self.best is None else self.best.step}
+        for folder in self.folder.glob("step-*"):
+            if folder not in {self._step_folder(step) for step in kept}:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _write(
+        self,
+        name: str,
+        restart: int,
+        at: Progress,
+        samples: DaskSamples,
+        unexplained: FloatArray | None,
+    ) -> None:
+        arrays = {
+            "restart": restart,
+            "step": self.step,
+            "counts": samples.counts,
+            "energy": samples.energy,
+            **{f"sums{v}": sums for v, sums in enumerate(samples.sums)},
+            **_pack(at),
+        }
+        if unexplained is not None:
+            arrays["unexplained"] = unexplained
+        write_arrays(self.folder / name, **arrays)
+
+    def _read(self, name: str) -> Saved | None:
+        path = self.folder / name
+        if not path.exists():
+            return None
+        try:
+            with np.load(path) as stored:
+                arrays = dict(stored)
+            return Saved(
+                restart=int(arrays["restart"]),
+                step=int(arrays["step"]),
+                at=_unpack(arrays),
+                driver=arrays,
+                unexplained=arrays.get("unexplained"),
+            )
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise self._damaged(path) from error
+
+    def _damaged(self, path: Path) -> CheckpointError:
+        return CheckpointError(
+            f"{path} is damaged. Remove the checkpoint folder to begin anew."
+        )
+
+
+def digest(*pieces: Any) -> str:
+    """A short name for the contents of arrays, scales, strings and sequences."""
+    found = hashlib.sha256()
+    for piece in pieces:
+        if isinstance(piece, ViewScale):
+            piece = digest(str(piece.mode), piece.shift, piece.factor)
+        elif not isinstance(piece, (str, np.ndarray)):
+            piece = np.asarray(piece)
+        found.update(piece.encode() if isinstance(piece, str) else piece.tobytes())
+    return found.hexdigest()[:16]
+
+
+def _pack(at: Progress) -> dict[str, Any]:
+    return {
+        "pace": at.pace,
+        "iteration": at.iteration,
+        "thresholds": at.thresholds,
+        "exponents": at.exponents,
+        "converged": at.converged,
+        **{f"centers{v}": centers for v, centers in enumerate(at.centers)},
+        **pack_history(at.history),
+    }
+
+
+def _unpack(stored: Mapping[str, Any]) -> Progress:
+    n_views = len(stored["thresholds"])
+    return Progress(
+        centers=tuple(stored[f"centers{v}"] for v in range(n_views)),
+        pace=int(stored["pace"]),
+        iteration=int(stored["iteration"]),
+        thresholds=stored["thresholds"],
+        exponents=stored["exponents"],
+        converged=bool(stored["converged"]),
+        history=unpack_history(stored),
+    )

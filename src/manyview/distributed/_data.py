@@ -1,0 +1,97 @@
+"""From lazy views to scaled rows on the workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask
+import distributed
+import numpy as np
+import psutil
+
+from manyview._rows import Rows, open_views
+from manyview._scaling import ViewScale, make_scale, scale_mode
+from manyview._typing import IntArray
+from manyview.distributed import _blocks
+from manyview.distributed._inputs import DaskViews
+from manyview.distributed._samples import DaskRows, map_parts, merged, shared
+from manyview.exceptions import ViewError
+
+# Views are kept in the workers' memory if they fill no more than this share of it:
+# Dask begins to spill at 0.6, and there are libraries, states and copies beside them.
+PERSIST_SHARE = 0.3
+# A part as it is read, decoded and worked on.
+PART_COPIES = 3
+
+
+def open_data(views: DaskViews, scale: str | None, persist: str | None) -> DaskRows:
+    """Learn the scales and open the views through them.
+
+    Values are checked on the way: a bad row raises `ViewError`.
+    """
+    limits = worker_memory()
+    _check_part_size(views, limits)
+    if persist == "auto":
+        fits = views.nbytes <= PERSIST_SHARE * sum(limits)
+        persist = "memory" if fits else "disk"
+    parts = views.parts
+    if persist is not None:
+        keep = _blocks.keep if persist == "memory" else _blocks.spool
+        parts = dask.persist(*map_parts(keep, parts))
+    scales = _learn_scales(parts, views.names, scale)
+    keep_scaled = [persist == "memory"] * len(parts)
+    rows = map_parts(_blocks.open_rows, parts, shared(scales, len(parts)), keep_scaled)
+    if persist is not None:
+        rows = list(dask.persist(*rows))
+    return DaskRows(rows=tuple(rows), lengths=views.lengths, scales=scales)
+
+
+def worker_memory() -> list[int]:
+    """Bytes that each worker may use; without a cluster, what is free here."""
+    machine = psutil.virtual_memory()
+    try:
+        client = distributed.get_client()
+    except ValueError:
+        return [int(machine.available)]
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return [int(worker["memory_limit"] or machine.total) for worker in workers]
+
+
+def _check_part_size(views: DaskViews, limits: list[int]) -> None:
+    """Too large a part would not fail: Dask pauses its worker for ever."""
+    largest = max(views.lengths)
+    part = largest * views.nbytes // views.n_samples
+    if limits and part * PART_COPIES > min(limits):
+        n_rows = int(largest * min(limits) / (2 * part * PART_COPIES))
+        msg = (
+            f"Row chunks of up to {largest} rows take {part / 2**20:.0f} MiB and a "
+            f"worker needs room for {PART_COPIES} of them, but has "
+            f"{min(limits) / 2**20:.0f} MiB. Rechunk the views to at most {n_rows} rows."
+        )
+        raise ViewError(msg)
+
+
+def _learn_scales(
+    parts: Any, names: tuple[str, ...], mode: str | None
+) -> tuple[ViewScale, ...]:
+    found = merged(map_parts(_blocks.ranges_of, parts)).compute()
+    modes = tuple(scale_mode(view, mode) for view in found)
+    second = map_parts(
+        _blocks.moments_of, parts, shared(found, len(parts)), [modes] * len(parts)
+    )
+    moments = merged(second).compute()
+    return tuple(map(make_scale, found, moments, modes, names))
+
+
+def gather_rows(data: DaskRows, rows: IntArray) -> tuple[Rows, ...]:
+    """Some scaled rows, given in ascending order, on this machine."""
+    edges = np.cumsum([0, *data.lengths])
+    cuts = np.searchsorted(rows, edges)
+    wanted = [rows[cuts[i] : cuts[i + 1]] - edges[i] for i in range(len(data.lengths))]
+    pieces = dask.compute(*map_parts(_blocks.take_rows, data.rows, wanted))
+    joined = _blocks.join_rows([piece for piece in pieces if piece.n_samples])
+    unit = [
+        ViewScale(mode=None, shift=np.zeros(n), factor=np.ones(n), unit_rows=False)
+        for n in joined.n_features
+    ]
+    return open_views(joined, tuple(unit))

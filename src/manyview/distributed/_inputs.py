@@ -1,0 +1,214 @@
+"""Views on a cluster: anything lazy and view-like -> `DaskViews`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from scipy import sparse
+
+from manyview._extras import import_extra
+from manyview._views import (
+    ViewLayout,
+    check_views,
+    common_rows,
+    match_layout,
+    name_views,
+    view_columns,
+)
+from manyview.exceptions import ViewError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DaskViews:
+    """Views of the same samples, cut into the same row ranges.
+
+    parts : one lazy `ViewSet` per range, checked when it is computed.
+    lengths : rows of each range. nbytes : size of all views in memory.
+    """
+
+    parts: tuple[Any, ...]
+    lengths: tuple[int, ...]
+    names: tuple[str, ...]
+    n_features: tuple[int, ...]
+    named: bool
+    nbytes: int
+
+    @property
+    def n_samples(self) -> int:
+        return sum(self.lengths)
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether X, or a view in it, is a Dask collection or a path."""
+    views = X
+    if isinstance(X, Mapping):
+        views = list(X.values())
+    elif not isinstance(X, (list, tuple)):
+        views = [X]
+    return any(
+        dask.is_dask_collection(view) or isinstance(view, (str, Path)) for view in views
+    )
+
+
+def read_views(
+    X: Any,
+    *,
+    view_sizes: Sequence[int] | None = None,
+    layout: ViewLayout | None = None,
+) -> DaskViews:
+    """Line up lazy views, or raise `ViewError`; values are not looked at yet.
+
+    With a `layout` the views must be those of `fit`, None for one nobody has.
+    """
+    given = _named(X, view_sizes)
+    named = isinstance(given, Mapping) and not isinstance(X, (list, tuple, da.Array))
+    views = name_views(given)
+    if layout is not None:
+        views = match_layout(views, layout, by_name=layout.named and named)
+    arrays = {name: _as_dask(view, name) for name, view in views.items()}
+    common_rows(list(arrays.values()), list(arrays))
+    known = [array for array in arrays.values() if array is not None]
+    # The largest view is not rechunked, so the least data moves.
+    largest = max(known, key=lambda array: array.nbytes)
+    lengths = tuple(int(rows) for rows in largest.chunks[0] if rows)
+    blocks = {name: _blocks(array, lengths) for name, array in arrays.items()}
+    starts = np.cumsum([0, *lengths])
+    check = dask.delayed(check_views)
+    return DaskViews(
+        parts=tuple(
+            check(
+                {name: cut[i] for name, cut in blocks.items()},
+                layout=layout,
+                first_row=int(starts[i]),
+            )
+            for i in range(len(lengths))
+        ),
+        lengths=lengths,
+        names=tuple(arrays),
+        n_features=tuple(
+            layout.n_features[v] if array is None and layout else array.shape[1]
+            for v, array in enumerate(arrays.values())
+        ),
+        named=named,
+        nbytes=sum(int(array.nbytes) for array in known),
+    )
+
+
+def _named(X: Any, view_sizes: Sequence[int] | None) -> Any:
+    """A mapping or sequence of views."""
+    if isinstance(X, (str, Path)) and _is_zarr_group(Path(X)):
+        X = _zarr_arrays(Path(X))
+    elif not isinstance(X, (Mapping, list, tuple)):
+        table = _as_dask(X, "X")
+        assert table is not None
+        columns = view_columns(table.shape[1], view_sizes)
+        return [table[:, part] for part in columns]
+    if view_sizes is not None:
+        msg = (
+            f"view_sizes={list(view_sizes)!r} splits one table, but X is already "
+            f"a {type(X).__name__} of views. Leave view_sizes=None."
+        )
+        raise ViewError(msg)
+    return X
+
+
+def _as_dask(view: Any, name: str) -> Any:
+    """One view as a dask array of known shape; None stays None."""
+    if view is None:
+        return None
+    if isinstance(view, (str, Path)):
+        view = _open_path(Path(view))
+    if hasattr(view, "to_dask_array"):
+        view = _from_frame(view, name)
+    if not isinstance(view, da.Array):
+        array = view if sparse.issparse(view) else np.asarray(view)
+        view = da.from_array(array, asarray=False)
+    if view.ndim != 2 or view.shape[1] == 0:
+        msg = (
+            f"View {name!r} has shape {view.shape}, but a view is 2-D: samples in "
+            "rows, features in columns."
+        )
+        raise ViewError(msg)
+    if view.dtype.kind not in "buif":
+        msg = (
+            f"View {name!r} has dtype {view.dtype}, not real numbers. "
+            "Cast it with .astype(float) first."
+        )
+        raise ViewError(msg)
+    if np.isnan(view.shape[0]):
+        view = view.compute_chunk_sizes()
+    return view
+
+
+def _from_frame(frame: Any, name: str) -> Any:
+    for column, dtype in frame.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "buif":
+            msg = (
+                f"View {name!r}: column {column!r} is not numeric (dtype {dtype}). "
+                "Encode or drop it."
+            )
+            raise ViewError(msg)
+    return frame.to_dask_array(lengths=True)
+
+
+def _blocks(array: Any, lengths: tuple[int, ...]) -> list[Any]:
+    """The view's part of every row range, lazily; None where nobody has the view.
+
+    Optimised now, once: reading and slicing a stored chunk become one task.
+    """
+    if array is None:
+        return [None] * len(lengths)
+    return list(array.rechunk((lengths, -1)).to_delayed().ravel())
+
+
+def _open_path(path: Path) -> Any:
+    if not path.exists():
+        msg = f"{path} does not exist. Pass a zarr array, a zarr group or parquet."
+        raise ViewError(msg)
+    if path.suffix in {".parquet", ".pq"}:
+        frames = import_extra("dask.dataframe", "dask", "A parquet source")
+        return frames.read_parquet(path)
+    if _zarr_kind(path) == "array":
+        return da.from_zarr(str(path))
+    msg = (
+        f"{path} is neither a zarr array nor parquet. Open other formats with "
+        "dask.array or dask.dataframe and pass the result."
+    )
+    raise ViewError(msg)
+
+
+def _is_zarr_group(path: Path) -> bool:
+    return _zarr_kind(path) == "group"
+
+
+def _zarr_kind(path: Path) -> str | None:
+    """What is stored at the path: "array", "group" or None for no zarr at all."""
+    if not path.is_dir():
+        return None
+    zarr = import_extra("zarr", "dask", "A zarr source")
+    try:
+        stored = zarr.open(str(path), mode="r")
+    except (FileNotFoundError, ValueError):
+        return None
+    return "group" if isinstance(stored, zarr.Group) else "array"
+
+
+def _zarr_arrays(path: Path) -> dict[str, Any]:
+    """The matrices of a zarr group, by name."""
+    zarr = import_extra("zarr", "dask", "A zarr source")
+    group = zarr.open_group(str(path), mode="r")
+    views = {
+        name: da.from_zarr(array)
+        for name, array in sorted(group.arrays())
+        if array.ndim == 2
+    }
+    if not views:
+        msg = f"{path} is a zarr group without 2-D arrays: there is no view in it."
+        raise ViewError(msg)
+    return views

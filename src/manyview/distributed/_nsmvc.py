@@ -1,0 +1,398 @@
+"""NSMVC on a Dask cluster, as a scikit-learn clusterer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from numbers import Integral
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed.comm import CommClosedError
+from distributed.scheduler import KilledWorker
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from manyview._results import NSMVCResult
+from manyview._rows import open_views
+from manyview._sklearn_compat import StrOptions, _fit_context
+from manyview._solvers._nsmvc import Progress, choose_restart, run_paces, unexplained
+from manyview._version import __version__
+from manyview.cluster import NSMVC
+from manyview.cluster._base import OnRestartIteration, report_progress
+from manyview.distributed import _blocks
+from manyview.distributed._checkpoint import Checkpoint, digest
+from manyview.distributed._data import open_data
+from manyview.distributed._inputs import DaskViews, is_lazy, read_views
+from manyview.distributed._samples import DaskRows, DaskSamples, map_parts, shared
+from manyview.distributed._start import start_samples
+from manyview.exceptions import ClusterError
+
+# What a client raises when its scheduler is gone.
+LOST = (CancelledError, CommClosedError)
+
+
+class DaskNSMVC(NSMVC):
+    """NSMVC for views that are larger than one machine, on a Dask cluster.
+
+    The same algorithm as ``NSMVC(assignment="majorize")``, by the same kernels: from
+    the same start it finds the same labels, however the rows are cut. It runs on the
+    active `distributed.Client`, or on Dask's default scheduler if there is none.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    pace_start : float in [0, 1], default=0.5
+        Where between the smallest and the largest loss the first threshold lies.
+    n_paces : int, default=6
+        Number of paces until every sample takes part.
+    max_iter : int, default=50
+        Most iterations within one pace.
+    n_init : int, default=10
+        Number of restarts, one after the other. The one that leaves the smallest
+        share of the views' scatter unexplained wins.
+    init : {"k-means++", "random"}, array of labels or callable, default="k-means++"
+        ``"k-means++"`` seeds on a sample of the rows, as `NSMVC` does. Labels may be a
+        NumPy or dask array. A callable gets ``(X, n_clusters, random_state)`` and
+        returns labels.
+    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default="auto"
+        How views are made comparable, as in `NSMVC`.
+    view_sizes : list of int or None, default=None
+        Splits one table into views: features per view, in column order.
+    persist : {"auto", "memory", "disk"} or None, default="auto"
+        Where workers keep the rows between iterations: in memory, in scratch files on
+        their local disks, or nowhere, which reads the source anew every time.
+        ``"auto"`` means memory if the views fill at most 30 % of it, else disk.
+    checkpoint : path-like or None, default=None
+        A folder of its own, on storage that driver and workers share. After every
+        iteration it holds all that is needed: a fit that was broken off goes on from
+        there when it is called again, to the same result. Removed at the end.
+    random_state : int, RandomState instance or None, default=None
+        Source of the starts.
+    verbose : int, default=0
+        Above 0, every iteration is reported on stderr.
+
+    Attributes
+    ----------
+    labels_ : dask array of shape (n_samples,)
+        Cluster of each sample, in the workers' memory.
+    joined_pace_ : dask array of shape (n_views, n_samples)
+        Pace at which each sample was first selected; 0 if it lacks the view.
+    cluster_centers_, exponents_, thresholds_, view_losses_, objective_, unexplained_, \
+n_iter_, history_, scales_, view_names_, n_features_in_
+        As in `NSMVC`.
+
+    See Also
+    --------
+    NSMVC : The same on one machine.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from manyview.distributed import DaskNSMVC
+    >>> sound = da.from_array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]], (2, 2))
+    >>> light = da.from_array([[3.0], [3.1], [9.0], [9.2]], (3, 1))
+    >>> model = DaskNSMVC(n_clusters=2, random_state=0).fit([sound, light])
+    >>> model.labels_.compute().tolist()
+    [1, 1, 0, 0]
+    """
+
+    assignment = "majorize"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: [*allowed, da.Array] if name == "init" else allowed
+        for name, allowed in NSMVC._parameter_constraints.items()
+        if name not in {"assignment", "n_jobs"}
+    } | {
+        "persist": [StrOptions({"auto", "memory", "disk"}), None],
+        "checkpoint": [str, Path, None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        pace_start: float = 0.5,
+        n_paces: int = 6,
+        max_iter: int = 50,
+        n_init: int = 10,
+        init: Any = "k-means++",
+        scale: str | None = "auto",
+        view_sizes: Sequence[int] | None = None,
+        persist: str | None = "auto",
+        checkpoint: str | Path | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.pace_start = pace_start
+        self.n_paces = n_paces
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init = init
+        self.scale = scale
+        self.view_sizes = view_sizes
+        self.persist = persist
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any = None, *, on_iteration: OnRestartIteration | None = None
+    ) -> Self:
+        """Cluster the samples of X.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of views, one table, or a path
+            Dask arrays, dask dataframes, or paths of zarr arrays or parquet, with one
+            row per sample and in the same order; how rows are chunked is free. A row
+            of NaN marks a sample that lacks the view. A zarr group is a dict of views.
+        y : None
+            Ignored.
+        on_iteration : callable, default=None
+            Called as ``on_iteration(restart, record)`` after every iteration.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        # On the default scheduler parts run side by side in this very process.
+        with threadpool_limits(1, "blas"), self._cluster_errors():
+            data = open_data(self._read(X, reset=True), self.scale, self.persist)
+            self.scales_ = data.scales
+            checkpoint = self._open_checkpoint(data)
+            tell = on_iteration or report_progress(self.verbose)
+            best = choose_restart(self._restarts(X, data, checkpoint, tell))
+            self._store(best)
+            if checkpoint is not None:
+                checkpoint.remove()
+        self._warn_unless_converged(best)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Cluster of new samples.
+
+        Parameters
+        ----------
+        X : same forms as in `fit`, or as in `NSMVC.predict`
+            New samples. A view may be None, or left out of a dict, if no sample has it.
+
+        Returns
+        -------
+        labels : dask array of shape (n_samples,), or ndarray
+            Cluster of each sample; lazy, block by block, if X is.
+        """
+        if not is_lazy(X):
+            return super().predict(X)
+        return self._map_rows(X, _blocks.predict, np.int32, ())
+
+    def transform(self, X: Any) -> Any:
+        """Fused distance of samples to each cluster's centre.
+
+        Parameters
+        ----------
+        X : same forms as in `predict`
+            Samples.
+
+        Returns
+        -------
+        distances : dask array of shape (n_samples, n_clusters), or ndarray
+            As in `NSMVC.transform`; lazy, block by block, if X is.
+        """
+        if not is_lazy(X):
+            return super().transform(X)
+        return self._map_rows(X, _blocks.transform, np.float64, (self.n_clusters,))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the share of the scatter of X that the clusters leave unexplained.
+
+        Parameters
+        ----------
+        X : same forms as in `predict`
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            As in `NSMVC.score`.
+        """
+        if not is_lazy(X):
+            return super().score(X)
+        views = self._read(X, reset=False)
+        rows = map_parts(
+            open_views, views.parts, shared(self.scales_, len(views.parts))
+        )
+        data = DaskRows(rows=tuple(rows), lengths=views.lengths, scales=self.scales_)
+        centers, weights = self._linear_model()
+        parts = map_parts(
+            _blocks.begin_nearest, rows, shared((centers, weights), len(rows))
+        )
+        samples = DaskSamples(data, parts, self.n_clusters)
+        return -float(unexplained(samples, centers).sum())
+
+    def to_local(self) -> NSMVC:
+        """The fitted model as an `NSMVC`, with the labels in this machine's memory.
+
+        Returns
+        -------
+        model : NSMVC
+            For everything that works on one machine: saving, explanations, reports.
+        """
+        check_is_fitted(self)
+        names = set(NSMVC().get_params()) & set(self.get_params())
+        model = NSMVC(**{name: getattr(self, name) for name in names})
+        model.set_params(assignment="majorize")
+        for name, value in vars(self).items():
+            if name.endswith("_") or name in {"_layout", "_centers"}:
+                setattr(model, name, value)
+        found = dask.compute(self.labels_, self.joined_pace_)
+        model.labels_, model.joined_pace_ = found
+        return model
+
+    def _restarts(
+        self,
+        X: Any,
+        data: DaskRows,
+        checkpoint: Checkpoint | None,
+        tell: OnRestartIteration | None,
+    ) -> Iterator[NSMVCResult]:
+        """Results one after the other; a checkpoint leaves out what it already has."""
+        if checkpoint is None:
+            for restart, seed in enumerate(self._restart_seeds()):
+                yield self._run(restart, *self._start_at(X, data, seed), None, tell)
+            return
+        if checkpoint.best is not None:
+            at = checkpoint.best.at
+            samples = checkpoint.load(checkpoint.best, data, self.n_clusters)
+            yield self._run(checkpoint.best.restart, samples, at, None, None)
+        saved = checkpoint.saved
+        first = 0 if saved is None else saved.restart
+        for restart, seed in list(enumerate(checkpoint.seeds))[first:]:
+            if saved is not None and saved.under_way and restart == first:
+                at = saved.at
+                samples = checkpoint.load(saved, data, self.n_clusters)
+            else:
+                samples, at = self._start_at(X, data, seed)
+            yield self._run(restart, samples, at, checkpoint, tell)
+
+    def _start_at(
+        self, X: Any, data: DaskRows, seed: int
+    ) -> tuple[DaskSamples, Progress]:
+        random_state = np.random.RandomState(seed)
+        return start_samples(data, X, self.init, self.n_clusters, random_state)
+
+    def _run(
+        self,
+        restart: int,
+        samples: DaskSamples,
+        at: Progress,
+        checkpoint: Checkpoint | None,
+        tell: OnRestartIteration | None,
+    ) -> NSMVCResult:
+        """One restart to its end, from wherever it stands."""
+        last = at
+        if checkpoint is not None:
+            checkpoint.follow(samples)
+
+        def on_progress(at: Progress) -> None:
+            nonlocal last
+            last = at
+            if checkpoint is not None:
+                checkpoint.save(restart, at, samples)
+            if tell is not None:
+                tell(restart, at.history[-1])
+
+        result = run_paces(
+            samples,
+            at,
+            pace_start=self.pace_start,
+            n_paces=self.n_paces,
+            max_iter=self.max_iter,
+            on_progress=on_progress,
+        )
+        if checkpoint is not None:
+            checkpoint.finish(restart, last, samples, result.unexplained)
+        return result
+
+    def _read(self, X: Any, *, reset: bool) -> DaskViews:
+        """Line up the views; with `reset` remember their layout."""
+        if not reset:
+            check_is_fitted(self)
+            return read_views(X, view_sizes=self.view_sizes, layout=self._layout)
+        views = read_views(X, view_sizes=self.view_sizes)
+        self._remember_layout(views.names, views.n_features, named=views.named)
+        self._check_cluster_count(views.n_samples)
+        return views
+
+    def _map_rows(
+        self,
+        X: Any,
+        operation: Callable[..., Any],
+        dtype: Any,
+        shape: tuple[int, ...],
+    ) -> Any:
+        """A dask array with one entry, of some shape, per sample."""
+        views = self._read(X, reset=False)
+        model = shared((self.scales_, *self._linear_model()), len(views.parts))
+        pieces = [
+            da.from_delayed(piece, (n_rows, *shape), dtype)
+            for piece, n_rows in zip(
+                map_parts(operation, views.parts, model), views.lengths, strict=True
+            )
+        ]
+        return da.concatenate(pieces)
+
+    def _open_checkpoint(self, data: DaskRows) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        init = self.init if isinstance(self.init, str) else "labels"
+        if isinstance(self.init, (list, tuple, np.ndarray)):
+            init = digest(np.asarray(self.init))
+        seed = self.random_state
+        identity = {
+            "version": __version__,
+            "n_clusters": int(self.n_clusters),
+            "pace_start": float(self.pace_start),
+            "n_paces": int(self.n_paces),
+            "max_iter": int(self.max_iter),
+            "n_init": int(self.n_init),
+            "init": init,
+            "scale": self.scale,
+            "random_state": int(seed) if isinstance(seed, Integral) else None,
+            "n_samples": data.n_samples,
+            "row chunks": digest(data.lengths),
+            "data": digest(*data.scales),
+        }
+        return Checkpoint(Path(self.checkpoint), identity, self._restart_seeds())
+
+    @contextmanager
+    def _cluster_errors(self) -> Iterator[None]:
+        """One sentence instead of the cluster's own words."""
+        saved = "Pass checkpoint=PATH to be able to go on after this."
+        if self.checkpoint is not None:
+            saved = (
+                f"What was done is in {self.checkpoint}: connect to a cluster and call "
+                "fit again with the same arguments to go on from there."
+            )
+        try:
+            yield
+        except KilledWorker as error:
+            msg = (
+                f"A part of the rows lost its worker again and again ({error}), most "
+                "likely for want of memory. Use smaller row chunks or larger workers. "
+                f"{saved}"
+            )
+            raise ClusterError(msg) from error
+        except LOST as error:
+            msg = f"The connection to the Dask cluster was lost ({error!r}). {saved}"
+            raise ClusterError(msg) from error

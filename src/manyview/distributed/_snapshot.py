@@ -1,0 +1,47 @@
+"""Samples of one part on disk: what a run cannot work out again from its centres."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyview._solvers._local import SampleState
+
+
+def write_arrays(path: Path, **arrays: Any) -> None:
+    """Write an npz file that is there as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Two workers may write the same part, if Dask runs a task twice.
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with draft.open("wb") as file:
+        np.savez(file, **arrays)
+    draft.replace(path)
+
+
+def write_state(path: Path, state: SampleState) -> None:
+    """Labels, selection and paces of joining, in few bytes per sample."""
+    write_arrays(
+        path,
+        labels=_narrow(state.labels),
+        selected=np.packbits(state.selected, axis=1),
+        joined_pace=_narrow(state.joined_pace),
+    )
+
+
+def read_state(path: Path) -> SampleState:
+    """A state that goes on as the written one would; its bounds are loose."""
+    with np.load(path) as stored:
+        labels, joined_pace = stored["labels"], stored["joined_pace"]
+        packed = stored["selected"]
+    state = SampleState.begin(labels, len(joined_pace))
+    state.selected = np.unpackbits(packed, axis=1, count=len(labels)).astype(bool)
+    state.joined_pace = joined_pace.astype(np.int16)
+    return state
+
+
+def _narrow(values: Any) -> Any:
+    """The same numbers in the smallest unsigned type."""
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))

@@ -1,0 +1,43 @@
+"""Rows that a worker keeps on its local disk."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import distributed
+import numpy as np
+import numpy.typing as npt
+from dask.sizeof import sizeof
+
+
+class SpooledArray(np.memmap[Any, Any]):
+    """An array in a scratch file that vanishes with it, even if its process is killed.
+
+    Sent to another worker, it goes into a scratch file there.
+    """
+
+    def __reduce__(self) -> Any:
+        return spooled, (np.array(self),)
+
+
+@sizeof.register(SpooledArray)
+def _memory(_array: SpooledArray) -> int:
+    return 0
+
+
+def spooled(array: npt.NDArray[Any]) -> SpooledArray:
+    """A copy of the array on this worker's disk."""
+    # The file has no name from the beginning: nothing is left to tidy up.
+    with tempfile.TemporaryFile(dir=_scratch_folder()) as file:
+        np.ascontiguousarray(array).tofile(file)
+        file.flush()
+        stored = np.memmap(file, dtype=array.dtype, mode="r", shape=array.shape)
+    return stored.view(SpooledArray)
+
+
+def _scratch_folder() -> str:
+    try:
+        return str(distributed.get_worker().local_directory)
+    except ValueError:
+        return tempfile.gettempdir()

@@ -1,0 +1,109 @@
+"""Where runs on a cluster begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from sklearn.utils.random import sample_without_replacement
+
+from manyview._solvers._nsmvc import Progress
+from manyview._solvers._start import draw_seeds, seeding_rows, seeds_at
+from manyview._typing import FloatArray
+from manyview.cluster._base import as_labels
+from manyview.distributed import _blocks
+from manyview.distributed._data import gather_rows
+from manyview.distributed._samples import (
+    DaskRows,
+    DaskSamples,
+    map_parts,
+    merged_reports,
+    shared,
+)
+from manyview.exceptions import ViewError
+
+RandomState = np.random.RandomState
+
+
+def start_samples(
+    data: DaskRows, X: Any, init: Any, n_clusters: int, random_state: RandomState
+) -> tuple[DaskSamples, Progress]:
+    """Samples and first centres by the `init` parameter of the estimator."""
+    if isinstance(init, str):
+        start = {"k-means++": _kmeans_plusplus, "random": _random}[init]
+        return start(data, n_clusters, random_state)
+    labels = init(X, n_clusters, random_state) if callable(init) else init
+    return _from_labels(data, labels, n_clusters)
+
+
+def _kmeans_plusplus(
+    data: DaskRows, n_clusters: int, random_state: RandomState
+) -> tuple[DaskSamples, Progress]:
+    """Seeds from a sample of the rows that fits this machine, as without a cluster."""
+    rows = seeding_rows(data.n_samples, n_clusters, random_state)
+    some = gather_rows(data, np.arange(data.n_samples) if rows is None else rows)
+    seeds = draw_seeds(some, n_clusters, random_state)
+    parts = map_parts(_blocks.begin_at_seeds, data.rows, shared(seeds, len(data.rows)))
+    return _from_parts(data, parts, n_clusters, seeds.centers(data.means))
+
+
+def _random(
+    data: DaskRows, n_clusters: int, random_state: RandomState
+) -> tuple[DaskSamples, Progress]:
+    """The paper's start. Not the draws of `NSMVC`: those take memory for all rows."""
+    rows = sample_without_replacement(
+        data.n_samples, n_clusters, random_state=random_state
+    )
+    seeds = seeds_at(
+        gather_rows(data, np.sort(rows)), random_state.permutation(len(rows))
+    )
+    n_parts, seed = len(data.rows), int(random_state.randint(2**31 - 1))
+    parts = map_parts(
+        _blocks.begin_at_random,
+        data.rows,
+        [seed] * n_parts,
+        data.starts,
+        [n_clusters] * n_parts,
+    )
+    samples = DaskSamples(data, dask.persist(*parts), n_clusters)
+    return samples, Progress(centers=seeds.centers(data.means))
+
+
+def _from_labels(
+    data: DaskRows, labels: Any, n_clusters: int
+) -> tuple[DaskSamples, Progress]:
+    pieces: Sequence[Any]
+    if isinstance(labels, da.Array):
+        if labels.shape != (data.n_samples,):
+            msg = (
+                f"init labels have shape {labels.shape}, expected "
+                f"({data.n_samples},): one label per sample."
+            )
+            raise ViewError(msg)
+        pieces = labels.rechunk((data.lengths,)).to_delayed().ravel()
+    else:
+        checked = as_labels(labels, data.n_samples, n_clusters)
+        pieces = np.split(checked, data.starts[1:])
+    parts = map_parts(_blocks.begin, data.rows, pieces, [n_clusters] * len(data.rows))
+    return _from_parts(data, parts, n_clusters, None)
+
+
+def _from_parts(
+    data: DaskRows,
+    parts: Sequence[Any],
+    n_clusters: int,
+    fallback: tuple[FloatArray, ...] | None,
+) -> tuple[DaskSamples, Progress]:
+    *kept, report = dask.persist(*parts, merged_reports(parts))
+    sums = report.compute()
+    empty = np.flatnonzero(sums.counts.sum(axis=0) == 0)
+    if fallback is None and empty.size:
+        msg = (
+            f"init labels use {n_clusters - empty.size} of n_clusters={n_clusters} "
+            "clusters. Every cluster needs a first member."
+        )
+        raise ViewError(msg)
+    return DaskSamples(data, kept, n_clusters), Progress(centers=sums.means(fallback))
