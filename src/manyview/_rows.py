@@ -118,6 +118,9 @@ class Rows(Protocol):
     def dense_rows(self, rows: IntArray) -> FloatArray:
         """A few scaled rows as a float64 array."""
 
+    def release(self) -> None:
+        """Let go of what was read from a memory map."""
+
     @property
     def nbytes(self) -> int:
         """Memory that the view takes up, the input included."""
@@ -166,8 +169,7 @@ class DenseRows:
         raw = self._array[rows]
         self._bytes_mapped += _mapped_bytes(raw, rows)
         if self._bytes_mapped > RELEASE_BYTES:
-            self._bytes_mapped = 0
-            release_pages(self._array)
+            self.release()
         block = buffer[: len(raw)]
         if self._scale.unit_rows:
             lengths = _row_lengths(raw)
@@ -246,6 +248,11 @@ class DenseRows:
 
     def dense_rows(self, rows: IntArray) -> FloatArray:
         return self.read(rows, self.buffer(len(rows))).astype(np.float64)
+
+    def release(self) -> None:
+        self._bytes_mapped = 0
+        if self._array is not None:
+            release_pages(self._array)
 
     @property
     def nbytes(self) -> int:
@@ -380,6 +387,9 @@ class SparseRows:
             sign,
             out_sums,
         )
+
+    def release(self) -> None:
+        pass
 
     @property
     def nbytes(self) -> int:

@@ -126,13 +126,12 @@ class Moments:
     def merge(self, other: Moments) -> Moments:
         """Chan's update: moments merge without a second look at the data."""
         n_rows = self.n_rows + other.n_rows
-        if not n_rows:
-            return self
+        share = other.n_rows / max(1, n_rows)
         step = other.mean - self.mean
         return Moments(
             n_rows=n_rows,
-            mean=self.mean + step * (other.n_rows / n_rows),
-            m2=self.m2 + other.m2 + step**2 * (self.n_rows * other.n_rows / n_rows),
+            mean=self.mean + step * share,
+            m2=self.m2 + other.m2 + step**2 * (self.n_rows * share),
             n_filled=self.n_filled + other.n_filled,
         )
 

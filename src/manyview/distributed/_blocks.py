@@ -6,6 +6,8 @@ arguments, to the same bits.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -116,7 +118,10 @@ def spool(views: ViewSet) -> ViewSet:
 def open_rows(
     views: ViewSet, scales: tuple[ViewScale, ...], keep_scaled: bool
 ) -> tuple[Rows, ...]:
-    return open_views(views, scales, keep_scaled=keep_scaled)
+    rows = open_views(views, scales, keep_scaled=keep_scaled)
+    for view in rows:
+        view.release()
+    return rows
 
 
 def ranges_of(views: ViewSet) -> tuple[FeatureRange, ...]:
@@ -206,10 +211,10 @@ def begin(rows: tuple[Rows, ...], labels: IntArray, n_clusters: int) -> Part:
             f"{labels.max()}, expected whole numbers from 0 to {n_clusters - 1}."
         )
         raise ViewError(msg)
-    return Part(
-        state=SampleState.begin(labels, len(rows)),
-        report=cluster_sums(rows, labels, n_clusters),
-    )
+    sums = cluster_sums(rows, labels, n_clusters)
+    for view in rows:
+        view.release()
+    return Part(state=SampleState.begin(labels, len(rows)), report=sums)
 
 
 def resume(path: Path) -> Part:
@@ -218,8 +223,8 @@ def resume(path: Path) -> Part:
 
 
 def measure(rows: tuple[Rows, ...], part: Part, centers: Centers) -> Part:
-    samples = _samples(rows, part, len(centers[0]))
-    report = samples.measure(centers)
+    with _samples(rows, part, len(centers[0])) as samples:
+        report = samples.measure(centers)
     return Part(state=samples.state, report=report)
 
 
@@ -230,8 +235,8 @@ def select(
     pace: int,
     n_clusters: int,
 ) -> Part:
-    samples = _samples(rows, part, n_clusters)
-    samples.select(thresholds, pace)
+    with _samples(rows, part, n_clusters) as samples:
+        samples.select(thresholds, pace)
     change = ClusterSums(sums=samples.sums, counts=samples.counts)
     report = Selection(change=change, energy=samples.energy)
     return Part(state=samples.state, report=report)
@@ -240,7 +245,8 @@ def select(
 def loss_of_selected(
     rows: tuple[Rows, ...], part: Part, v: int, centers: FloatArray
 ) -> float:
-    return _samples(rows, part, len(centers)).loss_of_selected(v, centers)
+    with _samples(rows, part, len(centers)) as samples:
+        return samples.loss_of_selected(v, centers)
 
 
 def sweep(
@@ -254,8 +260,8 @@ def sweep(
     step : centres, view losses and exponents.
     """
     centers, view_losses, exponents = step
-    samples = _samples(rows, part, len(centers[0]))
-    report = samples.sweep_at_once(centers, view_losses, exponents)
+    with _samples(rows, part, len(centers[0])) as samples:
+        report = samples.sweep_at_once(centers, view_losses, exponents)
     if path is not None:
         write_state(path, samples.state)
     return Part(state=samples.state, report=report)
@@ -290,6 +296,12 @@ def transform(
     return np.concatenate([np.sqrt(scores) for _, scores in found])
 
 
-def _samples(rows: tuple[Rows, ...], part: Part, n_clusters: int) -> LocalSamples:
+@contextmanager
+def _samples(
+    rows: tuple[Rows, ...], part: Part, n_clusters: int
+) -> Iterator[LocalSamples]:
     """The part's samples, on a copy of their state and with sums that start at 0."""
-    return LocalSamples(rows, part.state.copy(), n_clusters)
+    yield LocalSamples(rows, part.state.copy(), n_clusters)
+    # A worker has many parts: what each leaves resident would add up.
+    for view in rows:
+        view.release()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from manyview._solvers._nsmvc import Progress
 from manyview._typing import FloatArray
 from manyview.distributed import _blocks
 from manyview.distributed._samples import DaskRows, DaskSamples, map_parts
-from manyview.distributed._snapshot import write_arrays
+from manyview.distributed._snapshot import DAMAGED, UNREADABLE, write_arrays
 from manyview.exceptions import CheckpointError
 
 
@@ -128,7 +127,7 @@ class Checkpoint:
             found = json.loads(path.read_text())
             stored: list[int] = found.pop("seeds")
         except (ValueError, KeyError, AttributeError) as error:
-            raise self._damaged(path) from error
+            raise CheckpointError(DAMAGED.format(path=path)) from error
         differs = [key for key, value in identity.items() if found.get(key) != value]
         if differs:
             msg = (
@@ -194,13 +193,8 @@ class Checkpoint:
                 driver=arrays,
                 unexplained=arrays.get("unexplained"),
             )
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise self._damaged(path) from error
-
-    def _damaged(self, path: Path) -> CheckpointError:
-        return CheckpointError(
-            f"{path} is damaged. Remove the checkpoint folder to begin anew."
-        )
+        except UNREADABLE as error:
+            raise CheckpointError(DAMAGED.format(path=path)) from error
 
 
 def digest(*pieces: Any) -> str:

@@ -66,7 +66,7 @@ def _check_part_size(views: DaskViews, limits: list[int]) -> None:
         msg = (
             f"Row chunks of up to {largest} rows take {part / 2**20:.0f} MiB and a "
             f"worker needs room for {PART_COPIES} of them, but has "
-            f"{min(limits) / 2**20:.0f} MiB. Rechunk the views to at most {n_rows} rows."
+            f"{min(limits) / 2**20:.0f} MiB. Rechunk to at most {n_rows} rows."
         )
         raise ViewError(msg)
 

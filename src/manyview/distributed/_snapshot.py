@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manyview._solvers._local import SampleState
+from manyview.exceptions import CheckpointError
+
+DAMAGED = "{path} is damaged. Remove the checkpoint folder to begin anew."
+# What NumPy raises for a file that is cut short or no archive at all.
+UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 def write_arrays(path: Path, **arrays: Any) -> None:
@@ -33,9 +39,18 @@ def write_state(path: Path, state: SampleState) -> None:
 
 def read_state(path: Path) -> SampleState:
     """A state that goes on as the written one would; its bounds are loose."""
-    with np.load(path) as stored:
-        labels, joined_pace = stored["labels"], stored["joined_pace"]
-        packed = stored["selected"]
+    try:
+        with np.load(path) as stored:
+            labels, joined_pace = stored["labels"], stored["joined_pace"]
+            packed = stored["selected"]
+    except FileNotFoundError as error:
+        msg = (
+            f"{path} is gone, or a worker cannot see it. Remove the checkpoint folder "
+            "to begin anew."
+        )
+        raise CheckpointError(msg) from error
+    except UNREADABLE as error:
+        raise CheckpointError(DAMAGED.format(path=path)) from error
     state = SampleState.begin(labels, len(joined_pace))
     state.selected = np.unpackbits(packed, axis=1, count=len(labels)).astype(bool)
     state.joined_pace = joined_pace.astype(np.int16)

@@ -1,0 +1,138 @@
+"""A fit that was broken off goes on, to the same result."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from manyview.distributed import DaskNSMVC
+from manyview.exceptions import CheckpointError
+from tests.distributed.problems import chunked, make_views
+from tests.distributed.test_nsmvc import assert_same_fit
+
+
+class Stop(Exception):
+    """Stands for whatever ends a driver."""
+
+
+def fit(folder, views, stop_at=None, **options):
+    """Fit with a checkpoint, up to the given iteration of the whole fit."""
+    seen = []
+
+    def count(*told):
+        seen.append(told)
+        if len(seen) == stop_at:
+            raise Stop
+
+    given_options = {"n_init": 3, "random_state": 0, "n_paces": 3} | options
+    model = DaskNSMVC(4, checkpoint=folder, **given_options)
+    return model.fit(chunked(views, (60, 50, 240)), on_iteration=count), len(seen)
+
+
+@pytest.fixture(scope="module")
+def views():
+    return make_views(6)[0]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(views):
+    lazy = chunked(views, (60, 50, 240))
+    return DaskNSMVC(4, n_init=3, random_state=0, n_paces=3).fit(lazy)
+
+
+@given(stops=st.lists(st.integers(1, 25), max_size=4))
+@settings(deadline=None, max_examples=20)
+def test_broken_off_anywhere_it_ends_the_same(
+    views, undisturbed, tmp_path_factory, stops
+):
+    folder = tmp_path_factory.mktemp("fits") / "checkpoint"
+    for stop in stops:
+        try:
+            fit(folder, views, stop_at=stop)
+        except Stop:
+            assert (folder / "state.npz").exists()
+            # No more samples on disk than the present step's and the best run's.
+            assert len(list(folder.glob("step-*"))) <= 2
+    model, _ = fit(folder, views)
+    assert_same_fit(model, undisturbed)
+    assert not folder.exists()
+
+
+def test_only_what_is_missing_is_done(views, undisturbed, tmp_path):
+    _, n_all = fit(tmp_path / "a", views)
+    with pytest.raises(Stop):
+        fit(tmp_path / "b", views, stop_at=n_all - 2)
+    model, n_rest = fit(tmp_path / "b", views)
+    assert n_rest == 2
+    assert_same_fit(model, undisturbed)
+
+
+def test_seeds_are_kept_where_there_is_no_random_state(views, tmp_path):
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=3, random_state=None)
+    seeds = json.loads((tmp_path / "c" / "fit.json").read_text())["seeds"]
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=1, random_state=None)
+    assert json.loads((tmp_path / "c" / "fit.json").read_text())["seeds"] == seeds
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_paces": 4}, "n_paces was 3 and is 4 now"),
+        ({"random_state": 1}, "random_state was 0 and is 1 now"),
+        ({"scale": "zscore"}, "scale was 'auto' and is 'zscore' now"),
+    ],
+)
+def test_checkpoint_of_another_fit_is_refused(views, tmp_path, options, message):
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=3)
+    with pytest.raises(CheckpointError, match=message):
+        fit(tmp_path / "c", views, **options)
+    with pytest.raises(CheckpointError, match="data was"):
+        fit(tmp_path / "c", [2 * views[0] + 1, *views[1:]])
+
+
+@pytest.mark.parametrize("name", ["fit.json", "state.npz", "step-3/part-0.npz"])
+@pytest.mark.parametrize("content", [b"", b"not a file of ours"])
+def test_damaged_checkpoint_is_refused(views, tmp_path, name, content):
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=3)
+    (tmp_path / "c" / name).write_bytes(content)
+    with pytest.raises(CheckpointError, match="is damaged"):
+        fit(tmp_path / "c", views)
+
+
+def test_checkpoint_with_lost_samples_is_refused(views, tmp_path):
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=3)
+    (tmp_path / "c" / "step-3" / "part-1.npz").unlink()
+    with pytest.raises(CheckpointError, match="is gone"):
+        fit(tmp_path / "c", views)
+
+
+def test_folder_with_other_things_is_left_alone(views, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(CheckpointError, match="holds no checkpoint"):
+        fit(tmp_path, views)
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_folder_that_workers_do_not_share_is_refused(views, tmp_path, monkeypatch):
+    from manyview.distributed import _blocks
+
+    monkeypatch.setattr(_blocks, "write_state", lambda *_: None)
+    with pytest.raises(CheckpointError, match="5 of 5 parts are not in"):
+        fit(tmp_path / "c", views)
+
+
+def test_callable_and_label_starts_go_on(views, tmp_path):
+    labels = np.arange(240) % 4
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=2, init=labels)
+    model, _ = fit(tmp_path / "c", views, init=labels)
+    plain = DaskNSMVC(4, init=labels, n_paces=3).fit(chunked(views, (60, 50, 240)))
+    assert_array_equal(model.labels_.compute(), plain.labels_.compute())

@@ -1,0 +1,202 @@
+"""A real cluster on this machine: processes, the network, and their ends."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from numpy.testing import assert_array_equal
+
+from manyview import NSMVC
+from manyview.distributed import DaskNSMVC
+from manyview.exceptions import ClusterError, ViewError
+from tests.distributed.problems import chunked, make_views
+from tests.distributed.test_nsmvc import assert_same_fit
+
+QUIET = {"dashboard_address": None, "host": "127.0.0.1", "silence_logs": 50}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, **QUIET) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def _on_the_cluster(_in_this_thread, client):
+    """Undo the scheduler that the other tests run on."""
+    with client.as_current(), _scheduler("distributed"):
+        yield
+
+
+def _scheduler(name):
+    import dask
+
+    return dask.config.set(scheduler=name)
+
+
+def test_processes_find_what_one_machine_finds(tmp_path):
+    views, _ = make_views(11, n_samples=3000)
+    local = NSMVC(4, assignment="majorize", n_init=2, random_state=0).fit(views)
+    lazy = chunked(views, (500, 700, 3000))
+    for persist in ("memory", "disk"):
+        model = DaskNSMVC(
+            4,
+            n_init=2,
+            random_state=0,
+            persist=persist,
+            checkpoint=tmp_path / persist,
+        ).fit(lazy)
+        assert isinstance(model.labels_, da.Array)
+        assert_same_fit(model, local)
+    assert_array_equal(model.predict(lazy).compute(), local.predict(views))
+
+
+def test_worker_errors_arrive_as_they_are():
+    view = np.arange(60.0).reshape(30, 2)
+    view[25, 1] = np.inf
+    with pytest.raises(ViewError, match="row 25 contains infinity"):
+        DaskNSMVC(3).fit([da.from_array(view, chunks=(10, -1))])
+
+
+def test_lost_scheduler_is_told_in_one_sentence(tmp_path):
+    views, _ = make_views(12, n_samples=2000)
+    code = (
+        "from distributed import LocalCluster, Client; import time\n"
+        "if __name__ == '__main__':\n"
+        "    c = LocalCluster(n_workers=1, threads_per_worker=1, host='127.0.0.1',"
+        " dashboard_address=None)\n"
+        "    print(c.scheduler_address, flush=True); time.sleep(600)\n"
+    )
+    script = tmp_path / "cluster.py"
+    script.write_text(code)
+    server = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        address = server.stdout.readline().strip()
+        lazy = chunked(views, (500, 700, 2000))
+        folder = tmp_path / "checkpoint"
+
+        def end_cluster(_restart, record):
+            if record.iteration == 2:
+                os.killpg(server.pid, signal.SIGKILL)
+
+        with Client(address, timeout=5, set_as_default=False) as other:
+            model = DaskNSMVC(4, random_state=0, n_init=1, checkpoint=folder)
+            with other.as_current(), pytest.raises(ClusterError, match="go on from"):
+                model.fit(lazy, on_iteration=end_cluster)
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGKILL)
+        server.stdout.close()
+        server.wait()
+    assert (folder / "state.npz").exists()
+    again = model.fit(lazy)  # on the cluster of the other tests
+    plain = DaskNSMVC(4, random_state=0, n_init=1).fit(lazy)
+    assert_same_fit(again, plain)
+
+
+@pytest.mark.slow
+def test_killed_workers_change_nothing():
+    views, labels = make_views(13, n_samples=40_000)
+    lazy = chunked(views, (4000, 4000, 4000))
+    options = {"n_clusters": 4, "init": labels, "n_paces": 4}
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, **QUIET) as cluster,
+        Client(cluster) as client,
+    ):
+        expected = DaskNSMVC(**options).fit(lazy)
+        begin = time.perf_counter()
+        DaskNSMVC(**options).fit(lazy)
+        usual = time.perf_counter() - begin
+        labels_expected = expected.labels_.compute()
+        rng, n_hit = random.Random(0), 0
+        for _ in range(10):
+            client.wait_for_workers(2)
+            pids = list(client.run(os.getpid).values())
+            killer = threading.Timer(
+                rng.uniform(0.1, 0.9) * usual,
+                os.kill,
+                (rng.choice(pids), signal.SIGKILL),
+            )
+            killer.start()
+            model = DaskNSMVC(**options).fit(lazy)
+            n_hit += not killer.is_alive()
+            killer.join()
+            assert_array_equal(model.labels_.compute(), labels_expected)
+            assert model.n_iter_ == expected.n_iter_
+            assert model.objective_ == expected.objective_
+    assert n_hit == 10
+
+
+DRIVER = """
+import sys
+import numpy as np
+from distributed import Client, LocalCluster
+from manyview.distributed import DaskNSMVC
+from tests.distributed.problems import chunked, make_views
+
+if __name__ == "__main__":
+    folder, out = sys.argv[1:]
+    views, _ = make_views(14, n_samples=40_000)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None,
+                     host="127.0.0.1", silence_logs=50) as cluster,
+        Client(cluster),
+    ):
+        model = DaskNSMVC(4, n_init=2, n_paces=4, random_state=0, checkpoint=folder)
+        model.fit(chunked(views, (4000, 4000, 4000)),
+                  on_iteration=lambda *_: print("iteration", flush=True))
+        np.save(out, model.labels_.compute())
+"""
+
+
+@pytest.mark.slow
+def test_killed_drivers_are_taken_up(tmp_path):
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    views, _ = make_views(14, n_samples=40_000)
+    options = {"n_clusters": 4, "n_init": 2, "n_paces": 4, "random_state": 0}
+    expected = DaskNSMVC(**options).fit(chunked(views, (4000, 4000, 4000)))
+    n_iterations = 2 * expected.n_iter_
+    rng, n_kills = random.Random(0), 0
+    folder, out = tmp_path / "checkpoint", tmp_path / "labels.npy"
+
+    def run(stop_after):
+        """Start the driver; kill it, and all its processes, some iterations later."""
+        driver = subprocess.Popen(
+            [sys.executable, str(script), str(folder), str(out)],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.getcwd()},
+        )
+        for seen, _ in enumerate(driver.stdout, start=1):
+            if seen == stop_after:
+                # Anywhere within an iteration, not just after one.
+                time.sleep(rng.uniform(0.0, 0.1))
+                os.killpg(driver.pid, signal.SIGKILL)
+                break
+        driver.stdout.close()
+        return driver.wait()
+
+    for _ in range(10):
+        n_kills += run(rng.randint(1, max(2, n_iterations // 12))) != 0
+    assert run(None) == 0
+    assert n_kills == 10
+    assert_array_equal(np.load(out), expected.labels_.compute())
