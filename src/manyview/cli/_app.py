@@ -23,11 +23,12 @@ from manyview.cli._options import ARGUMENTS, DEBUG
 from manyview.cli._predict import predict_command
 from manyview.cli._report import report_command
 from manyview.cli._reproduce import reproduce_command
+from manyview.exceptions import ClusterError
 
 INTERRUPTED = 130
 
 # What a user's input can raise: ViewError and DatasetError are ValueErrors.
-USER_ERRORS = (ValueError, OSError, MissingExtraError, MemoryError)
+USER_ERRORS = (ValueError, OSError, MissingExtraError, MemoryError, ClusterError)
 
 
 # How the library's parameters are called on the command line.
@@ -38,6 +39,8 @@ OPTION_NAMES = (
     (r"header=False", r"--no-header"),
     (r"n_clusters=(\d+)", r"-k \1"),
     (r"\b(ids|labels|variables)=", r"--\1"),
+    (r"checkpoint=PATH", r"--checkpoint PATH"),
+    (r"call fit again with the same arguments", r"repeat the command"),
 )
 
 

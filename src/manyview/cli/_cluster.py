@@ -6,14 +6,18 @@ import json
 import re
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
+from manyview.cli._dask import DaskRun, run_on_dask
 from manyview.cli._methods import make_estimator
 from manyview.cli._progress import choice_progress, fit_progress
 from manyview.cli._sources import (
@@ -62,6 +66,27 @@ AssignmentOption = Annotated[
         show_default=False,
     ),
 ]
+DaskAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Run on a Dask cluster: tcp://host:8786, or local[N] for N processes "
+        "here. The sources are then zarr arrays, a zarr group, or parquet.",
+        rich_help_panel=opt.METHOD,
+        show_default=False,
+    ),
+]
+CheckpointFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="With --dask: keep what is needed to go on, should the run be broken off.",
+        rich_help_panel=opt.METHOD,
+        show_default=False,
+    ),
+]
 
 
 def cluster_command(
@@ -79,6 +104,8 @@ def cluster_command(
     n_init: opt.NInit = None,
     scale: opt.ScaleOption = None,
     assignment: AssignmentOption = None,
+    dask: DaskAddress = None,
+    checkpoint: CheckpointFolder = None,
     as_json: opt.AsJson = False,
     force: opt.Force = False,
     debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
@@ -99,6 +126,8 @@ def cluster_command(
 
       manyview cluster a.npy b.npy -k 4 --out - > labels.csv
 
+      manyview cluster a.zarr b.zarr -k 20 --dask local[4] --out result
+
     Classes given with --labels serve for scores only, never for clustering.
     """
     counts = parse_counts(n_clusters)
@@ -110,7 +139,6 @@ def cluster_command(
         settings["n_init"] = n_init
     if assignment is not None:
         settings["assignment"] = assignment.value
-    estimator = make_estimator(method, settings)
     request = make_request(
         sources,
         labels=labels,
@@ -119,11 +147,21 @@ def cluster_command(
         variables=variables,
         header=header,
     )
-    run = _run(request, estimator, counts, command=opt.spoken_command(ctx))
-    content = summarise(run)
-    names = [] if folder is None else _write(run, content, folder, force=force)
+    command = opt.spoken_command(ctx)
+    result: _Result
+    if dask is None:
+        _refuse_alone("--checkpoint", checkpoint)
+        estimator = make_estimator(method, settings)
+        result = _here(_run(request, estimator, counts, command=command))
+    else:
+        _check_dask_options(request, method, assignment, counts)
+        settings |= {"n_clusters": counts[0], "checkpoint": checkpoint}
+        settings.pop("assignment", None)
+        result = _on_dask(run_on_dask(request, settings, address=dask, command=command))
+    content = result.content
+    names = [] if folder is None else _write(result, folder, force=force)
     if out == "-":
-        _write_labels(run, sys.stdout)
+        result.write_labels(sys.stdout)
     if as_json and out != "-":
         _render.as_json(content)
         return
@@ -196,21 +234,96 @@ def _choose(data: MultiViewData, counts: range, estimator: Any) -> ClusterCountC
         )
 
 
-def _write(
-    run: Run, content: dict[str, Any], folder: Path, *, force: bool
-) -> list[str]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Result:
+    """What there is to write.
+
+    model : the fitted estimator; run : what the report is about; facts : what else it
+    should say.
+    """
+
+    model: Any
+    run: Run
+    content: dict[str, Any]
+    write_labels: Callable[[TextIO], None]
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def _here(run: Run) -> _Result:
+    return _Result(
+        model=run.estimator,
+        run=run,
+        content=summarise(run),
+        write_labels=partial(_write_labels, run),
+    )
+
+
+def _on_dask(found: DaskRun) -> _Result:
+    model, run = found.model, found.sample
+    n_samples, n_shown = len(model.labels_), run.data.n_samples
+    about = f"{n_shown:,} rows drawn at random from {n_samples:,}"
+
+    def write_labels(file: TextIO) -> None:
+        _output.write_labels(
+            file,
+            range(n_samples),
+            model.labels_,
+            None,
+            view_names=run.data.view_names,
+            joined_pace=model.joined_pace_,
+        )
+
+    return _Result(
+        model=model,
+        run=run,
+        content=found.content,
+        write_labels=write_labels,
+        facts=(("this page shows", about),) if n_shown < n_samples else (),
+    )
+
+
+def _refuse_alone(option: str, value: Any) -> None:
+    if value is not None:
+        msg = f"{option} is for fits on a cluster. Add --dask."
+        raise typer.BadParameter(msg, param_hint=option)
+
+
+def _check_dask_options(
+    request: Request, method: str, assignment: opt.Assignment | None, counts: range
+) -> None:
+    """On a cluster there is one method, one step, and no reading of other files."""
+    refused = {
+        "-k": len(counts) > 1,
+        "--method": method.lower() != "nsmvc",
+        "--assignment": assignment == opt.Assignment.sequential,
+        "--labels": request.labels is not None,
+        "--ids": request.ids is not None,
+        "--align": request.align != "strict",
+        "--variables": request.variables is not None,
+        "--header": request.header is not None,
+    }
+    for option, is_set in refused.items():
+        if is_set:
+            msg = (
+                "--dask runs NSMVC with one number of clusters and --assignment "
+                "majorize, on zarr or parquet whose rows are in the same order."
+            )
+            raise typer.BadParameter(msg, param_hint=option)
+
+
+def _write(result: _Result, folder: Path, *, force: bool) -> list[str]:
     from manyview._model_file import save_model
     from manyview.cluster import NSMVC
 
     with _output.new_folder(folder, force=force) as part:
         with (part / _output.LABELS).open("w", encoding="utf-8", newline="") as file:
-            _write_labels(run, file)
-        if isinstance(run.estimator, NSMVC):
-            save_model(run.estimator, part / _output.MODEL)
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+            result.write_labels(file)
+        if isinstance(result.model, NSMVC):
+            save_model(result.model, part / _output.MODEL)
+        text = json.dumps(result.content, indent=2, ensure_ascii=False) + "\n"
         (part / _output.SUMMARY).write_text(text, encoding="utf-8")
         if can_report():
-            _write_report(run, part / _output.REPORT)
+            _write_report(result, part / _output.REPORT)
         else:
             _render.note(
                 'report.html was left out; to get it: pip install "manyview[report]"'
@@ -223,10 +336,10 @@ def can_report() -> bool:
     return all(find_spec(name) is not None for name in ("jinja2", "plotly"))
 
 
-def _write_report(run: Run, path: Path) -> None:
+def _write_report(result: _Result, path: Path) -> None:
     from manyview.reporting import report
 
-    data = run.data
+    run, data = result.run, result.run.data
     report(
         run.estimator,
         as_views(data),
@@ -237,7 +350,7 @@ def _write_report(run: Run, path: Path) -> None:
         target=data.target,
         target_names=data.target_names,
         command=run.command,
-        provenance=provenance(data),
+        provenance=[*result.facts, *provenance(data)],
         choice=run.choice,
     )
 

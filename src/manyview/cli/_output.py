@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -93,21 +93,20 @@ def new_file(path: Path, *, force: bool) -> Iterator[TextIO]:
 
 def write_labels(
     file: TextIO,
-    sample_ids: Sequence[str],
+    sample_ids: Iterable[object],
     labels: IntArray,
-    confidence: FloatArray,
+    confidence: FloatArray | None,
     *,
     view_names: Sequence[str] = (),
     joined_pace: IntArray | None = None,
 ) -> None:
-    """Labels as CSV, with the pace a sample joined at per view where that is known."""
+    """Labels as CSV, with confidence and paces of joining where they are known."""
     writer = csv.writer(file, lineterminator="\n")
-    header = ["sample", "cluster", "confidence"]
-    columns: list[Any] = [
-        sample_ids,
-        labels.tolist(),
-        [f"{c:.4f}" for c in confidence.tolist()],
-    ]
+    header = ["sample", "cluster"]
+    columns: list[Any] = [sample_ids, labels.tolist()]
+    if confidence is not None:
+        header.append("confidence")
+        columns.append([f"{c:.4f}" for c in confidence.tolist()])
     if joined_pace is not None:
         header += [f"pace_{name}" for name in view_names]
         # A sample that lacks the view never joins there: an empty cell.

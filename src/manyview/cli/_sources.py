@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -96,6 +96,22 @@ def load_sources(request: Request, *, progress: bool | None = None) -> MultiView
     return read_views(chosen, **_label_options(request.labels), **options)
 
 
+def lazy_sources(request: Request) -> Any:
+    """The paths that a request names, for a cluster to open."""
+    paths = [_split_name(source) for source in request.sources]
+    for _, path in paths:
+        if not Path(path).exists():
+            msg = f"{path} does not exist. A cluster reads zarr and parquet."
+            raise DatasetError(msg)
+    if len(paths) == 1 and paths[0][0] is None:
+        return paths[0][1]
+    # Views are known by their names, so that a model recognises them later.
+    named = {name or Path(path).stem: path for name, path in paths}
+    if len(named) < len(paths):
+        raise DatasetError(_same_names(named))
+    return named
+
+
 def as_views(data: MultiViewData) -> dict[str, Any]:
     """Views by name, the form that lets a model recognise them later."""
     return dict(zip(data.view_names, data.views, strict=True))
@@ -123,9 +139,12 @@ def _choose_form(paths: Sequence[tuple[str | None, str]]) -> Any:
         return paths[0][1] if len(paths) == 1 else [path for _, path in paths]
     named = {name or Path(path).stem: path for name, path in paths}
     if len(named) < len(paths):
-        msg = f"Two views have the same name; the names are {sorted(named)}."
-        raise DatasetError(msg)
+        raise DatasetError(_same_names(named))
     return named
+
+
+def _same_names(names: Iterable[str]) -> str:
+    return f"Two views have the same name; the names are {sorted(names)}."
 
 
 def _label_options(labels: str | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from manyview._extras import import_extra
+from manyview._typing import IntArray
 from manyview._views import (
     ViewLayout,
     check_views,
@@ -67,7 +68,7 @@ def read_views(
     With a `layout` the views must be those of `fit`, None for one nobody has.
     """
     given = _named(X, view_sizes)
-    named = isinstance(given, Mapping) and not isinstance(X, (list, tuple, da.Array))
+    named = isinstance(given, Mapping)
     views = name_views(given)
     if layout is not None:
         views = match_layout(views, layout, by_name=layout.named and named)
@@ -98,6 +99,16 @@ def read_views(
         named=named,
         nbytes=sum(int(array.nbytes) for array in known),
     )
+
+
+def take_rows(X: Any, rows: IntArray) -> dict[str, Any]:
+    """Some rows of every view, as they are, on this machine."""
+    views = {
+        name: _as_dask(view, name)[rows]
+        for name, view in name_views(_named(X, None)).items()
+    }
+    found: dict[str, Any] = dask.compute(views)[0]
+    return found
 
 
 def _named(X: Any, view_sizes: Sequence[int] | None) -> Any:
