@@ -488,3 +488,23 @@ def test_feature_names_must_fit_the_views():
             view_names=("v",),
             feature_names=(("a", "b"),),
         )
+
+
+def test_read_zarr_arrays_and_groups(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(tmp_path / "both.zarr"), mode="w")
+    for name, view in (("a", A), ("b", B)):
+        stored = group.create_array(name, shape=view.shape, dtype=view.dtype)
+        stored[:] = view
+    data = read_views(tmp_path / "both.zarr")
+    assert data.view_names == ("a", "b")
+    for found, expected in zip(data.views, (A, B), strict=True):
+        assert_array_equal(found, expected)
+    (view,) = read_views(tmp_path / "both.zarr", variables=["a"]).views
+    assert_array_equal(view, A)
+
+
+def test_folder_that_is_no_zarr_is_refused(tmp_path):
+    (tmp_path / "empty.zarr").mkdir()
+    with pytest.raises(DatasetError, match=r"empty\.zarr"):
+        read_views(tmp_path / "empty.zarr")

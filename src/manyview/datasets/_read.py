@@ -20,6 +20,7 @@ from manyview.datasets._read_arrays import (
     read_mtx,
     read_npy,
     read_npz,
+    read_zarr,
 )
 from manyview.datasets._read_mat import read_label_mat, read_mat
 from manyview.datasets._read_omics import read_omics
@@ -40,6 +41,7 @@ READERS: dict[str, Callable[[Path, ReadOptions], Source]] = {
     ".mat": read_mat,
     ".h5ad": read_omics,
     ".h5mu": read_omics,
+    ".zarr": read_zarr,
 }
 LABEL_READERS: dict[str, Callable[[Path, ReadOptions], SourceLabels]] = {
     ".csv": read_label_table,
@@ -72,7 +74,7 @@ def read_views(
         ``view.feature``), or with a single one. A sequence or mapping: one file per
         view, of any of ``.csv``, ``.tsv``, ``.txt`` (tab-separated), ``.parquet``,
         ``.npy``, ``.npz`` (one matrix, dense or from ``scipy.sparse.save_npz``),
-        ``.mtx``, ``.mat``, ``.h5ad``. Samples are rows.
+        ``.mtx``, ``.mat``, ``.h5ad``, ``.zarr``. Samples are rows.
     labels : str, default=None
         Name of the column or variable with the true classes. It never becomes part of
         a view.
@@ -203,6 +205,8 @@ def _read_labels(path: Path, options: ReadOptions) -> SourceLabels:
 def _checked_suffix(path: Path, known: tuple[str, ...]) -> str:
     """The suffix of an existing, non-empty file that can be read."""
     suffix = path.suffix.lower()
+    if path.is_dir() and suffix in known and suffix == ".zarr":
+        return suffix
     if path.is_dir():
         msg = f"{path} is a folder; pass the files in it."
         raise DatasetError(msg)

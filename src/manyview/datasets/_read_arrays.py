@@ -14,6 +14,7 @@ from manyview.datasets._guards import (
     check_expansion,
     check_sparse_rows,
     clean_values,
+    import_extra,
     reading,
 )
 from manyview.datasets._matrix_market import load_mtx
@@ -53,6 +54,19 @@ def read_npz(path: Path, options: ReadOptions) -> Source:
         return Source(views=(view,))
     arrays = _load_npz(path)
     return source_from_variables(path, arrays, options)
+
+
+def read_zarr(path: Path, options: ReadOptions) -> Source:
+    """Read a zarr array, or every matrix of a zarr group as a view."""
+    zarr = import_extra("zarr", "io", path)
+    with reading(path, "zarr"):
+        stored = zarr.open(str(path), mode="r")
+        group = isinstance(stored, zarr.Group)
+        arrays = dict(sorted(stored.arrays())) if group else {path.stem: stored}
+        size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        check_expansion(path, sum(array.nbytes for array in arrays.values()), size)
+        read = {name: np.asarray(array[...]) for name, array in arrays.items()}
+    return source_from_variables(path, read, options)
 
 
 def read_mtx(path: Path, options: ReadOptions) -> Source:  # noqa: ARG001
