@@ -24,13 +24,13 @@ def make_blobs(n_samples, n_clusters, widths=WIDTHS, dtype=np.float64, spread=0.
     return views, labels
 
 
-def write_memmaps(folder: Path, n_samples, n_clusters, widths=WIDTHS):
+def write_memmaps(folder: Path, n_samples, n_clusters, widths=WIDTHS, spread=1.0):
     """The same as float32 files, written block by block; returns memory maps."""
     rng = np.random.default_rng(0)
     paths = []
     for v, width in enumerate(widths):
         path = folder / f"view{v}.npy"
-        centers = rng.normal(size=(n_clusters, width)).astype(np.float32)
+        centers = (spread * rng.normal(size=(n_clusters, width))).astype(np.float32)
         out = np.lib.format.open_memmap(
             path, mode="w+", dtype=np.float32, shape=(n_samples, width)
         )
