@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow test-browser bench reproduce clean
+.PHONY: demo test test-slow test-browser bench bench-cluster reproduce clean
 
 demo: .venv/.installed
 	$(BIN)/manyview cluster handwritten -k 10 --out demo --force
@@ -25,6 +25,9 @@ reproduce: .venv/.installed
 
 bench: .venv/.installed-test
 	$(BIN)/python -m benchmarks
+
+bench-cluster: .venv/.installed-test
+	$(BIN)/python -m benchmarks.cluster
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

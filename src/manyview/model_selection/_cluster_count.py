@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
-from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_random_state
 
 from manyview._typing import FloatArray, IntArray
@@ -127,6 +125,8 @@ def choose_n_clusters(
     # The same subsamples and seeds for every candidate: the curve is paired.
     draws = [_draw(len(everyone), n_drawn, source) for _ in range(n_subsamples)]
     seeds = [int(seed) for seed in source.randint(2**31 - 1, size=n_subsamples + 1)]
+    from sklearn.metrics import adjusted_rand_score
+
     n_fits = len(tried) * len(seeds)
     n_done = 0
     weakest, agreement = [], []
@@ -177,6 +177,10 @@ def recovery(reference: Any, labels: Any, n_clusters: int) -> FloatArray:
     >>> recovery([0, 0, 0, 1], [1, 1, 0, 0], 2).round(2).tolist()
     [0.67, 0.5]
     """
+    # Imported here: scikit-learn's metrics take a while, and few who import manyview
+    # choose a number of clusters.
+    from sklearn.metrics.cluster import contingency_matrix
+
     shared = contingency_matrix(reference, labels).astype(np.float64)
     union = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0) - shared
     recovered = np.zeros(n_clusters)
