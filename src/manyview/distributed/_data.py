@@ -34,10 +34,9 @@ def open_data(views: DaskViews, scale: str | None, persist: str | None) -> DaskR
     if persist == "auto":
         fits = views.nbytes <= PERSIST_SHARE * sum(limits)
         persist = "memory" if fits else "disk"
-    parts = views.parts
+    parts = views.parts(_blocks.spool if persist == "disk" else _blocks.keep)
     if persist is not None:
-        keep = _blocks.keep if persist == "memory" else _blocks.spool
-        parts = dask.persist(*map_parts(keep, parts))
+        parts = dask.persist(*parts)
     scales = _learn_scales(parts, views.names, scale)
     keep_scaled = [persist == "memory"] * len(parts)
     rows = map_parts(_blocks.open_rows, parts, shared(scales, len(parts)), keep_scaled)

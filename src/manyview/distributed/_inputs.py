@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from manyview._extras import import_extra
 from manyview._typing import IntArray
 from manyview._views import (
     ViewLayout,
+    ViewSet,
     check_views,
     common_rows,
     match_layout,
@@ -29,20 +30,68 @@ from manyview.exceptions import ViewError
 class DaskViews:
     """Views of the same samples, cut into the same row ranges.
 
-    parts : one lazy `ViewSet` per range, checked when it is computed.
-    lengths : rows of each range. nbytes : size of all views in memory.
+    arrays : by name, with one chunk of columns; None for a view that nobody has.
+    lengths : rows of each range. named : whether the names were given.
+    layout : what the views are held against, if they were fitted before.
     """
 
-    parts: tuple[Any, ...]
+    arrays: dict[str, Any]
     lengths: tuple[int, ...]
-    names: tuple[str, ...]
     n_features: tuple[int, ...]
     named: bool
-    nbytes: int
+    layout: ViewLayout | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.arrays)
 
     @property
     def n_samples(self) -> int:
         return sum(self.lengths)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all views in memory."""
+        known = [array for array in self.arrays.values() if array is not None]
+        return sum(int(array.nbytes) for array in known)
+
+    def parts(self, store: Callable[[ViewSet], ViewSet]) -> list[Any]:
+        """One lazy `ViewSet` per row range, checked and stored when it is computed.
+
+        Reading all views of a range, checking and storing them is one task: chunks
+        neither pile up on a worker nor travel between them.
+        """
+        starts = da.from_array(np.cumsum([0, *self.lengths[:-1]]), chunks=1)
+        blocks: list[Any] = [starts, ("rows",)]
+        for v, array in enumerate(self.arrays.values()):
+            blocks += [array, None if array is None else ("rows", f"columns{v}")]
+        parts = da.blockwise(
+            _read_part,
+            ("rows",),
+            *blocks,
+            names=self.names,
+            layout=self.layout,
+            store=store,
+            align_arrays=False,
+            dtype=object,
+            meta=np.empty(0, dtype=object),
+        )
+        return list(parts.to_delayed().ravel())
+
+
+def _read_part(
+    start: IntArray,
+    *blocks: Any,
+    names: tuple[str, ...],
+    layout: ViewLayout | None,
+    store: Callable[[ViewSet], ViewSet],
+) -> ViewSet:
+    views = {
+        # The chunks of a row range come as a sequence, which holds only one.
+        name: None if block is None else next(iter(block))
+        for name, block in zip(names, blocks, strict=True)
+    }
+    return store(check_views(views, layout=layout, first_row=int(start[0])))
 
 
 def is_lazy(X: Any) -> bool:
@@ -78,26 +127,18 @@ def read_views(
     # The largest view is not rechunked, so the least data moves.
     largest = max(known, key=lambda array: array.nbytes)
     lengths = tuple(int(rows) for rows in largest.chunks[0] if rows)
-    blocks = {name: _blocks(array, lengths) for name, array in arrays.items()}
-    starts = np.cumsum([0, *lengths])
-    check = dask.delayed(check_views)
     return DaskViews(
-        parts=tuple(
-            check(
-                {name: cut[i] for name, cut in blocks.items()},
-                layout=layout,
-                first_row=int(starts[i]),
-            )
-            for i in range(len(lengths))
-        ),
+        arrays={
+            name: None if array is None else array.rechunk((lengths, -1))
+            for name, array in arrays.items()
+        },
         lengths=lengths,
-        names=tuple(arrays),
         n_features=tuple(
             layout.n_features[v] if array is None and layout else array.shape[1]
             for v, array in enumerate(arrays.values())
         ),
         named=named,
-        nbytes=sum(int(array.nbytes) for array in known),
+        layout=layout,
     )
 
 
@@ -166,16 +207,6 @@ def _from_frame(frame: Any, name: str) -> Any:
             )
             raise ViewError(msg)
     return frame.to_dask_array(lengths=True)
-
-
-def _blocks(array: Any, lengths: tuple[int, ...]) -> list[Any]:
-    """The view's part of every row range, lazily; None where nobody has the view.
-
-    Optimised now, once: reading and slicing a stored chunk become one task.
-    """
-    if array is None:
-        return [None] * len(lengths)
-    return list(array.rechunk((lengths, -1)).to_delayed().ravel())
 
 
 def _open_path(path: Path) -> Any:

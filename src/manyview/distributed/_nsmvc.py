@@ -229,15 +229,14 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         if not is_lazy(X):
             return super().score(X)
         views = self._read(X, reset=False)
-        rows = map_parts(
-            open_views, views.parts, shared(self.scales_, len(views.parts))
-        )
+        parts = views.parts(_blocks.keep)
+        rows = map_parts(open_views, parts, shared(self.scales_, len(parts)))
         data = DaskRows(rows=tuple(rows), lengths=views.lengths, scales=self.scales_)
         centers, weights = self._linear_model()
-        parts = map_parts(
+        nearest = map_parts(
             _blocks.begin_nearest, rows, shared((centers, weights), len(rows))
         )
-        samples = DaskSamples(data, parts, self.n_clusters)
+        samples = DaskSamples(data, nearest, self.n_clusters)
         return -float(unexplained(samples, centers).sum())
 
     def to_local(self) -> NSMVC:
@@ -343,11 +342,12 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     ) -> Any:
         """A dask array with one entry, of some shape, per sample."""
         views = self._read(X, reset=False)
-        model = shared((self.scales_, *self._linear_model()), len(views.parts))
+        parts = views.parts(_blocks.keep)
+        model = shared((self.scales_, *self._linear_model()), len(parts))
         pieces = [
             da.from_delayed(piece, (n_rows, *shape), dtype)
             for piece, n_rows in zip(
-                map_parts(operation, views.parts, model), views.lengths, strict=True
+                map_parts(operation, parts, model), views.lengths, strict=True
             )
         ]
         return da.concatenate(pieces)
