@@ -67,7 +67,7 @@ def fit_on_cluster(path, n_workers, memory_limit):
             n_workers=n_workers,
             threads_per_worker=1,
             memory_limit=memory_limit,
-            dashboard_address=None,
+            dashboard_address=":0",
             host="127.0.0.1",
         ) as cluster,
         Client(cluster) as client,

@@ -20,7 +20,7 @@ from manyview.exceptions import ClusterError, ViewError
 from tests.distributed.problems import chunked, make_views
 from tests.distributed.test_nsmvc import assert_same_fit
 
-QUIET = {"dashboard_address": None, "host": "127.0.0.1", "silence_logs": 50}
+QUIET = {"dashboard_address": ":0", "host": "127.0.0.1", "silence_logs": 50}
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_lost_scheduler_is_told_in_one_sentence(tmp_path):
         "from distributed import LocalCluster, Client; import time\n"
         "if __name__ == '__main__':\n"
         "    c = LocalCluster(n_workers=1, threads_per_worker=1, host='127.0.0.1',"
-        " dashboard_address=None)\n"
+        " dashboard_address=':0')\n"
         "    print(c.scheduler_address, flush=True); time.sleep(600)\n"
     )
     script = tmp_path / "cluster.py"
@@ -155,7 +155,7 @@ if __name__ == "__main__":
     folder, out = sys.argv[1:]
     views, _ = make_views(14, n_samples=40_000)
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0",
                      host="127.0.0.1", silence_logs=50) as cluster,
         Client(cluster),
     ):

@@ -56,7 +56,7 @@ def connect(address: str) -> Iterator[None]:
                 n_workers=max(1, int(local[1])),
                 threads_per_worker=1,
                 host="127.0.0.1",
-                dashboard_address=None,
+                dashboard_address=":0",
                 silence_logs="ERROR",
             ) as cluster,
             distributed.Client(cluster),
