@@ -112,10 +112,11 @@ def test_lost_scheduler_is_told_in_one_sentence(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_killed_workers_change_nothing():
     views, labels = make_views(13, n_samples=40_000)
     lazy = chunked(views, (4000, 4000, 4000))
-    options = {"n_clusters": 4, "init": labels, "n_paces": 4}
+    options = {"n_clusters": 4, "init": labels, "n_paces": 4, "max_iter": 10}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, **QUIET) as cluster,
         Client(cluster) as client,
