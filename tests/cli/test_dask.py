@@ -48,6 +48,7 @@ def test_labels_model_and_report_are_those_of_one_machine(
     sizes = [cluster["size"] for cluster in summary["clusters"]]
     assert sizes == np.bincount(local.labels_).tolist()
     page = (tmp_path / "result" / "report.html").read_text()
+    assert "a sample of 50 of 90 rows" in page
     assert "50 rows drawn at random from 90" in page
 
 

@@ -103,7 +103,7 @@ def run_on_dask(
         for name, value in estimator.get_params().items()
     }
     content["method"] = "DaskNSMVC"
-    content["data"]["n_samples"] = n_samples
+    content["data"] |= {"name": " + ".join(some), "n_samples": n_samples}
     content["sample"] = {
         "n_samples": len(rows),
         "for": "confidence, agreement, weights and the report",
@@ -129,8 +129,11 @@ def _sample_run(
     sample = copy.copy(model)
     sample.labels_ = model.labels_[rows]
     sample.joined_pace_ = model.joined_pace_[:, rows]
+    name, n_samples = " + ".join(views), len(model.labels_)
+    if len(rows) < n_samples:
+        name = f"{name} (a sample of {len(rows):,} of {n_samples:,} rows)"
     data = MultiViewData(
-        name=" + ".join(views),
+        name=name,
         views=tuple(views.values()),
         view_names=tuple(views),
         sample_ids=rows.astype(str),
