@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import logging
 import re
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,19 +48,15 @@ class DaskRun:
 def connect(address: str) -> Iterator[None]:
     """A cluster to run on: ``local[N]``, or a scheduler's address."""
     distributed = import_extra("distributed", "dask", "--dask")
+    # Interrupted, Dask's client leaves tasks behind that would be reported at length.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     local = re.fullmatch(r"local\[(\d+)\]", address)
     if local is None and "://" not in address:
         msg = f"{address!r} is neither local[N] nor an address such as tcp://host:8786."
         raise typer.BadParameter(msg, param_hint="--dask")
     if local is not None:
         with (
-            distributed.LocalCluster(
-                n_workers=max(1, int(local[1])),
-                threads_per_worker=1,
-                host="127.0.0.1",
-                dashboard_address=":0",
-                silence_logs="ERROR",
-            ) as cluster,
+            _start_local(distributed, int(local[1])) as cluster,
             distributed.Client(cluster),
         ):
             yield
@@ -75,6 +73,21 @@ def connect(address: str) -> Iterator[None]:
         yield
 
 
+def _start_local(distributed: Any, n_workers: int) -> Any:
+    """Worker processes that leave Ctrl-C to this one: it reaches the whole terminal."""
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return distributed.LocalCluster(
+            n_workers=max(1, n_workers),
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=":0",
+            silence_logs="ERROR",
+        )
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
 def run_on_dask(
     request: Request, settings: dict[str, Any], *, address: str, command: str
 ) -> DaskRun:
@@ -86,8 +99,13 @@ def run_on_dask(
     views = lazy_sources(request)
     started = time.perf_counter()
     with connect(address):
-        with fit_progress(_render.err, estimator) as tell:
-            estimator.fit(views, on_iteration=tell)
+        try:
+            with fit_progress(_render.err, estimator) as tell:
+                estimator.fit(views, on_iteration=tell)
+        except KeyboardInterrupt:
+            if estimator.checkpoint is not None:
+                _render.note("Repeat the command to go on from the checkpoint.")
+            raise
         seconds = time.perf_counter() - started
         model = estimator.to_local()
         n_samples = len(model.labels_)
