@@ -1,5 +1,7 @@
 """However the rows are cut, a cluster finds what one machine finds."""
 
+import pickle
+
 import dask
 import dask.array as da
 import numpy as np
@@ -215,3 +217,24 @@ def test_estimator_clones_and_reports(capsys):
     assert tuple(record for _, record in seen) == model.history_
     model.fit(chunked(views, (50, 60, 70)))
     assert capsys.readouterr().err.count("iteration") == model.n_iter_
+
+
+def test_operations_leave_their_arguments_alone():
+    # Dask may run a task twice, after a worker was lost or stolen from.
+    views, labels = make_views(8)
+    rows = _blocks.open_rows(*_scaled(views), True)
+    part = _blocks.begin(rows, labels, 4)
+    centers, ones = part.report.means(), np.ones(3)
+    step = (centers, ones, ones)
+    for operation, arguments in (
+        (_blocks.measure, (centers,)),
+        (_blocks.select, (np.full(3, 0.5), 1, 4)),
+        (_blocks.sweep, (step, None)),
+    ):
+        before = pickle.dumps(part)
+        first = operation(rows, part, *arguments)
+        assert pickle.dumps(part) == before
+        second = operation(rows, part, *arguments)
+        assert pickle.dumps(second) == pickle.dumps(first)
+        part = first
+    assert part.report.n_moved > 0

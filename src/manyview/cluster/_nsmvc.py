@@ -59,9 +59,10 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         scatter unexplained wins; labels play no part in that choice. A start given as
         an array runs once.
     init : {"k-means++", "random"}, array of labels or callable, default="k-means++"
-        ``"k-means++"`` seeds on the fused, scaled views. ``"random"`` is the paper's
-        start: random samples as centres and, independently, random labels. A callable
-        gets ``(views, n_clusters, random_state)`` and returns labels.
+        ``"k-means++"`` seeds on the fused, scaled views, of very many samples on a
+        random part. ``"random"`` is the paper's start: random samples as centres and,
+        independently, random labels. A callable gets
+        ``(views, n_clusters, random_state)`` and returns labels.
     scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default="auto"
         How views are made comparable; every mode but None ends by dividing the view by
         its Frobenius norm. ``"minmax"`` maps features to [0, 1] (the paper's protocol
