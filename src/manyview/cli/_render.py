@@ -89,6 +89,7 @@ def summary(content: dict[str, Any], *, console: Console | None = None) -> None:
 def _plain_table(*columns: tuple[str, str]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name, justify in columns:
+        # Only "left" and "right" ever come; the stub wants them as literals.
         table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     return table
 

@@ -60,7 +60,7 @@ def make_request(
         sources=tuple(sources),
         labels=labels,
         ids=ids,
-        align=align,  # type: ignore[arg-type]
+        align=align,  # type: ignore[arg-type] - the option's enum has these words only
         variables=chosen,
         header=header,
     )

@@ -34,7 +34,10 @@ from manyview.exceptions import DatasetError
 MAP_BYTES = 64 * 2**20
 
 
-def read_npy(path: Path, options: ReadOptions) -> Source:  # noqa: ARG001
+def read_npy(
+    path: Path,
+    options: ReadOptions,  # noqa: ARG001 - all readers take them
+) -> Source:
     """Read one view; a big file stays on disk as a read-only memory map."""
     values: View
     if path.stat().st_size <= MAP_BYTES:
@@ -69,7 +72,10 @@ def read_zarr(path: Path, options: ReadOptions) -> Source:
     return source_from_variables(path, read, options)
 
 
-def read_mtx(path: Path, options: ReadOptions) -> Source:  # noqa: ARG001
+def read_mtx(
+    path: Path,
+    options: ReadOptions,  # noqa: ARG001 - all readers take them
+) -> Source:
     """Read a Matrix Market file, samples in rows."""
     with reading(path, "Matrix Market"):
         values = clean_values(load_mtx(path), str(path))
