@@ -60,7 +60,8 @@ def make_request(
         sources=tuple(sources),
         labels=labels,
         ids=ids,
-        align=align,  # type: ignore[arg-type] - the option's enum has these words only
+        # The option's enum has these words only.
+        align=align,  # type: ignore[arg-type]
         variables=chosen,
         header=header,
     )
