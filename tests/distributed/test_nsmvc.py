@@ -1,6 +1,7 @@
 """However the rows are cut, a cluster finds what one machine finds."""
 
 import pickle
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -238,3 +239,35 @@ def test_operations_leave_their_arguments_alone():
         assert pickle.dumps(second) == pickle.dumps(first)
         part = first
     assert part.report.n_moved > 0
+
+
+def scratch_bytes():
+    """Resident bytes of scratch files that this process has mapped."""
+    found, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if "-" in line.split(maxsplit=1)[0]:
+            inside = line.endswith("(deleted)")
+        elif inside and line.startswith("Rss:"):
+            found += 1024 * int(line.split()[1])
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux")
+def test_parts_on_disk_leave_nothing_in_memory():
+    views, labels = make_views(8, n_samples=20_000)
+    checked, scales = _scaled(views)
+    spooled = _blocks.spool(checked)
+    before = scratch_bytes()
+    found = _blocks.ranges_of(spooled)
+    assert scratch_bytes() <= before
+    _blocks.moments_of(spooled, found, ("minmax",) * 3)
+    assert scratch_bytes() <= before
+    rows = _blocks.open_rows(spooled, scales, False)
+    _blocks.take_rows(rows, np.arange(0, 20_000, 7))
+    assert scratch_bytes() <= before
+    part = _blocks.begin(rows, labels, 4)
+    centers = part.report.means()
+    part = _blocks.measure(rows, part, centers)
+    part = _blocks.select(rows, part, np.full(3, 0.5), 1, 4)
+    _blocks.sweep(rows, part, (centers, np.ones(3), np.ones(3)), None)
+    assert scratch_bytes() <= before

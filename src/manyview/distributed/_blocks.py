@@ -29,7 +29,7 @@ from manyview._solvers._local import LocalSamples, SampleState
 from manyview._solvers._nsmvc import fused_scores, nearest_clusters
 from manyview._solvers._start import ClusterSums, Seeds, cluster_sums, nearest_seeds
 from manyview._typing import FloatArray, IntArray
-from manyview._views import ViewSet
+from manyview._views import ViewSet, release_pages
 from manyview.distributed._snapshot import read_state, write_state
 from manyview.distributed._spool import spooled
 from manyview.exceptions import ViewError
@@ -133,7 +133,9 @@ def open_rows(
 def ranges_of(views: ViewSet) -> tuple[FeatureRange, ...]:
     """First pass of scaling."""
     pairs = zip(views.arrays, views.present, strict=True)
-    return tuple(feature_range(array, present) for array, present in pairs)
+    found = tuple(feature_range(array, present) for array, present in pairs)
+    _let_go(views)
+    return found
 
 
 def moments_of(
@@ -141,7 +143,15 @@ def moments_of(
 ) -> tuple[Moments, ...]:
     """Second pass of scaling."""
     given = zip(views.arrays, views.present, found, modes, strict=True)
-    return tuple(feature_moments(*one) for one in given)
+    moments = tuple(feature_moments(*one) for one in given)
+    _let_go(views)
+    return moments
+
+
+def _let_go(views: ViewSet) -> None:
+    """A worker has many parts: what each leaves resident would add up."""
+    for array in views.arrays:
+        release_pages(array)
 
 
 def totals_of(rows: tuple[Rows, ...]) -> ViewTotals:
@@ -162,6 +172,8 @@ def take_rows(rows: tuple[Rows, ...], wanted: IntArray) -> ViewSet:
         else view.read(wanted, view.buffer(len(wanted)))
         for view in rows
     ]
+    for view in rows:
+        view.release()
     present = [None if view.present is None else view.present[wanted] for view in rows]
     names = tuple(f"view{v}" for v in range(len(rows)))
     return ViewSet(arrays=tuple(arrays), present=tuple(present), names=names)
@@ -308,6 +320,5 @@ def _samples(
 ) -> Iterator[LocalSamples]:
     """The part's samples, on a copy of their state and with sums that start at 0."""
     yield LocalSamples(rows, part.state.copy(), n_clusters)
-    # A worker has many parts: what each leaves resident would add up.
     for view in rows:
         view.release()
