@@ -20,8 +20,8 @@ test-browser: .venv/.installed-test
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
 	$(BIN)/python -m pytest -m browser
 
-reproduce: .venv/.installed
-	$(BIN)/manyview reproduce all
+reproduce: .venv/.installed-test
+	$(BIN)/python -m reproduction all
 
 bench: .venv/.installed-test
 	$(BIN)/python -m benchmarks

@@ -19,7 +19,6 @@ LAYERS = [
     {"cluster", "distributed"},
     {"metrics", "datasets"},
     {"explain", "model_selection", "_model_file"},
-    {"bench"},
     {"plotting", "reporting"},
     {"cli"},
 ]
@@ -64,6 +63,16 @@ def test_imports_go_with_the_flow(path):
             continue
         assert RANK[there] <= RANK[here], f"{here} imports {there}, to its right"
         assert (here, there) not in STRANGERS, f"{here} must not know {there}"
+
+
+@pytest.mark.parametrize(
+    "path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_the_package_does_not_know_the_reproduction(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in getattr(node, "names", [])]
+        names.append(getattr(node, "module", None) or "")
+        assert not any(name.split(".")[0] == "reproduction" for name in names)
 
 
 def test_import_is_light():

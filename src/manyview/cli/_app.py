@@ -22,7 +22,6 @@ from manyview.cli._doctor import doctor_command
 from manyview.cli._options import ARGUMENTS, DEBUG
 from manyview.cli._predict import predict_command
 from manyview.cli._report import report_command
-from manyview.cli._reproduce import reproduce_command
 from manyview.exceptions import ClusterError
 
 INTERRUPTED = 130
@@ -128,7 +127,6 @@ app.command("compare")(compare_command)
 app.command("datasets")(datasets_command)
 app.command("report")(report_command)
 app.command("doctor")(doctor_command)
-app.command("reproduce")(reproduce_command)
 
 
 def main() -> None:

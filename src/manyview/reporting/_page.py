@@ -68,6 +68,7 @@ class Table:
 def render_page(
     template: str,
     *,
+    templates: Path | None = None,
     figures: Mapping[str, Figure] | None = None,
     data: Mapping[str, Any] | None = None,
     scripts: Sequence[str] = (),
@@ -76,6 +77,7 @@ def render_page(
     """The HTML of a page.
 
     template : file in ``reporting/templates`` that extends ``base.html``.
+    templates : another folder in which `template` may be.
     figures : by the name that the template's ``figure`` macro refers to.
     data : further JSON, for the page's own scripts, found under ``data-<name>``.
     scripts : JavaScript files in ``reporting/templates`` that this page adds.
@@ -84,8 +86,11 @@ def render_page(
     jinja2 = import_extra("jinja2", "report", "A report")
     plotly = import_extra("plotly.offline", "report", "A report")
     safe = import_extra("markupsafe", "report", "A report").Markup
+    loaders = [jinja2.PackageLoader("manyview.reporting", TEMPLATES)]
+    if templates is not None:
+        loaders.append(jinja2.FileSystemLoader(templates))
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("manyview.reporting", TEMPLATES),
+        loader=jinja2.ChoiceLoader(loaders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -1,0 +1,219 @@
+"""From runs to cells: mean and spread, what is best of a column, how print compares."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import ttest_ind_from_stats
+
+from reproduction.plan import Entry, Run
+from reproduction.store import Outcome
+
+METRIC_TITLES = {"acc": "ACC", "purity": "Purity", "nmi": "NMI"}
+METRICS = list(METRIC_TITLES)
+SIGNIFICANCE = 0.05
+# Spreads and differences below this many points are rounding.
+SMALLEST_DIFFERENCE = 1e-9
+# Half of the last printed digit.
+PRINTED_DIFFERENCE = 0.005
+
+
+@cache
+def printed_cells() -> pd.DataFrame:
+    """The paper's tables in long form; slip says what is wrong in print."""
+    path = Path(__file__).with_name("paper.toml")
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    slips = {
+        (slip["table"], slip["row"], metric): slip["note"]
+        for slip in content["slips"]
+        for metric in slip["columns"]
+    }
+    return pd.DataFrame(
+        {
+            "table": table["number"],
+            "dataset": table["dataset"],
+            "title": table["title"],
+            "printed": label,
+            "metric": metric,
+            "printed_mean": values[metric][0],
+            "printed_std": values[metric][1],
+            "printed_runs": content["repeats"],
+            "printed_bold": metric in values.get("bold", ()),
+            "slip": slips.get((table["number"], label, metric), ""),
+        }
+        for table in content["tables"]
+        for label, values in table["rows"].items()
+        for metric in METRICS
+    )
+
+
+@cache
+def titles() -> dict[str, tuple[int, str]]:
+    """Data set -> number and title of its table in the paper."""
+    tables = lines_of(printed_cells().drop_duplicates("dataset"))
+    return {table.dataset: (table.table, table.title) for table in tables}
+
+
+def lines_of(frame: pd.DataFrame) -> list[Any]:
+    """Lines as tuples with the names of the columns."""
+    return list(frame.itertuples())
+
+
+def title_of(dataset: str) -> str:
+    """What the paper calls a data set, or else its name."""
+    return titles()[dataset][1] if dataset in titles() else dataset
+
+
+def collect(entries: Sequence[Entry], outcomes: Mapping[Run, Outcome]) -> pd.DataFrame:
+    """One line per entry whose run is done; scores in per cent."""
+    lines = [
+        {
+            "protocol": entry.protocol,
+            "label": entry.label,
+            "printed": entry.printed,
+            "tuned": entry.tuned,
+            **asdict(entry.run),
+            **asdict(outcomes[entry.run]),
+        }
+        for entry in entries
+        if entry.run in outcomes
+    ]
+    results = pd.DataFrame(lines)
+    results["dataset"] = [Path(source).stem for source in results["dataset"]]
+    results[METRICS] = 100 * results[METRICS].astype(float)
+    return results
+
+
+def build_cells(results: pd.DataFrame) -> pd.DataFrame:
+    """One line per protocol, data set, method and metric, beside print where it is."""
+    by = ["protocol", "dataset", "label"]
+    cells = pd.DataFrame(
+        line
+        for _, group in results.groupby(by, sort=False)
+        for line in _lines(_best_setting(group))
+    )
+    cells = cells.merge(
+        printed_cells().drop(columns=["table", "title"]),
+        on=["dataset", "printed", "metric"],
+        how="left",
+    )
+    cells["slip"] = cells["slip"].fillna("")
+    cells["difference"] = cells["mean"] - cells["printed_mean"]
+    theirs = cells[["printed_mean", "printed_std", "printed_runs"]]
+    cells["p_value"] = welch(cells[["mean", "std", "runs"]], theirs)
+    cells["verdict"] = _verdicts(cells)
+    cells["meets"] = cells["difference"].round(2) >= 0
+    columns = cells.groupby(["protocol", "dataset", "metric"], sort=False)
+    cells["bold"] = pd.concat([_best_of(column) for _, column in columns])
+    return cells
+
+
+def _best_setting(group: pd.DataFrame) -> pd.DataFrame:
+    """The runs of the setting with the best mean ACC; the first of equal ones."""
+    means = group.groupby("params", sort=False)["acc"].mean().round(9).fillna(-1)
+    return group[group["params"] == means.idxmax()]
+
+
+def _lines(group: pd.DataFrame) -> list[dict[str, Any]]:
+    done = group[group["error"] == ""]
+    failed = group[group["error"] != ""]
+    first = group.iloc[0]
+    shared = {
+        **first[["protocol", "dataset", "label", "printed", "tuned", "params"]],
+        "runs": len(done),
+        "failed": len(failed),
+        "error": "" if failed.empty else failed["error"].iloc[0],
+        "seconds": done["seconds"].median(),
+        "peak_mb": done["peak_mb"].median(),
+    }
+    return [
+        {
+            **shared,
+            "metric": metric,
+            "mean": done[metric].mean(),
+            # MATLAB's std, which the paper's authors use, divides by n - 1 too.
+            "std": done[metric].std(ddof=1) if len(done) > 1 else 0.0,
+        }
+        for metric in METRICS
+    ]
+
+
+def welch(ours: pd.DataFrame, theirs: pd.DataFrame) -> Any:
+    """Two-sided p of Welch's t-test from mean, deviation and number of runs.
+
+    NaN where there is nothing to compare with, or no spread to judge by.
+    """
+    one, other = ours.to_numpy(float).T, theirs.to_numpy(float).T
+    spread = np.maximum(one[1], other[1]) >= SMALLEST_DIFFERENCE
+    known = spread & (np.minimum(one[2], other[2]) >= 2)
+    p_values = np.full(len(ours), np.nan)
+    moments = [*one[:, known], *other[:, known]]
+    p_values[known] = ttest_ind_from_stats(*moments, equal_var=False).pvalue  # type: ignore[misc]
+    return p_values
+
+
+def _verdicts(cells: pd.DataFrame) -> Any:
+    """ "above" and "below" are significant at 5 %, "equal" is neither."""
+    size = cells["difference"].abs()
+    # Without any spread, a difference is one that the printed digits can show.
+    differs = (cells["p_value"] < SIGNIFICANCE) | (
+        cells["p_value"].isna() & (size >= PRINTED_DIFFERENCE)
+    )
+    sides = np.where(cells["difference"] > 0, "above", "below")
+    verdicts = np.where(differs, sides, "equal")
+    return np.where(cells["difference"].isna(), "", verdicts)
+
+
+def _best_of(column: pd.DataFrame) -> pd.Series[bool]:
+    """Whether a cell is the best mean or a t-test at 5 % cannot tell it from that.
+
+    Unpaired: the same seed starts different methods in different places, so pairs of
+    runs have nothing in common.
+    """
+    if column["mean"].isna().all():
+        return pd.Series(False, index=column.index)
+    moments = column[["mean", "std", "runs"]]
+    best = moments.loc[[column["mean"].idxmax()] * len(column)]
+    p_values = welch(moments, best)
+    gap = best["mean"].iloc[0] - column["mean"]
+    return pd.Series(
+        np.where(
+            np.isnan(p_values), gap < SMALLEST_DIFFERENCE, p_values >= SIGNIFICANCE
+        ),
+        index=column.index,
+    )
+
+
+def summarise(cells: pd.DataFrame) -> pd.DataFrame:
+    """One line per method that print knows, k-means on the single views as one."""
+    known = cells[cells["printed_mean"].notna()]
+    single = known["label"].str.fullmatch(r"KM\(\d+\)")
+    groups = known.groupby(known["label"].mask(single, "KM(v)"), sort=False)
+    return pd.DataFrame(
+        {
+            "label": label,
+            "cells": len(group),
+            "tuned": group["tuned"].any(),
+            "meets": group["meets"].sum(),
+            **{v: (group["verdict"] == v).sum() for v in ("above", "equal", "below")},
+            "mean_difference": group["difference"].mean(),
+        }
+        for label, group in groups
+    )
+
+
+def sentences(cells: pd.DataFrame) -> list[str]:
+    """How every method compares with print, in words."""
+    return [
+        f"{s.label}: {s.meets} of {s.cells} cells reach the printed mean; by t-test "
+        f"{s.above} lie above print, {s.equal} cannot be told from it, {s.below} lie "
+        f"below (mean difference {s.mean_difference:+.1f} points)."
+        for s in lines_of(summarise(cells))
+    ]
