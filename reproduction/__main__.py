@@ -34,7 +34,7 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
+    options = _parser().parse_intermixed_args(given)
     command = shlex.join(["python", "-m", "reproduction", *given])
     try:
         _reproduce(options, command)

@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -64,19 +64,21 @@ def run_plan(plan: Iterable[Run], store: RunStore, n_jobs: int | None = None) ->
     left = pending(plan, store)
     if not left:
         return
-    work = Parallel(return_as="generator_unordered", batch_size=1)
     parent = os.getpid()
     with (
         parallel_config("loky", n_jobs=n_jobs or cpu_count(), inner_max_num_threads=1),
         # For n_jobs=1, where joblib works in this process.
         threadpool_limits(1),
+        warnings.catch_warnings(),
     ):
-        results = work(delayed(_execute)(run, parent) for run in left)
+        # Being stopped while runs are under way is nothing to warn about.
+        warnings.filterwarnings("ignore", category=UserWarning, module="joblib")
+        work = Parallel(return_as="generator_unordered", batch_size=1)
+        bar = Console(stderr=True)
         try:
-            for run, outcome in track(
-                results, "Running", len(left), console=Console(stderr=True)
-            ):
-                store.add(run, outcome)
+            with closing(work(delayed(_execute)(run, parent) for run in left)) as done:
+                for run, outcome in track(done, "Running", len(left), console=bar):
+                    store.add(run, outcome)
         except TerminatedWorkerError as error:
             msg = (
                 "A worker process died, usually for lack of memory. Finished runs are "

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import ttest_ind_from_stats
 
 from reproduction.plan import Entry, Run
-from reproduction.store import Outcome
+from reproduction.store import OUTCOME_COLUMNS, RUN_COLUMNS, Outcome
 
 METRIC_TITLES = {"acc": "ACC", "purity": "Purity", "nmi": "NMI"}
 METRICS = list(METRIC_TITLES)
@@ -23,6 +23,8 @@ SIGNIFICANCE = 0.05
 SMALLEST_DIFFERENCE = 1e-9
 # Half of the last printed digit.
 PRINTED_DIFFERENCE = 0.005
+VERDICTS = ["above", "equal", "below"]
+SUMMARY_COLUMNS = ["label", "cells", "tuned", "meets", *VERDICTS, "mean_difference"]
 
 
 @cache
@@ -85,7 +87,8 @@ def collect(entries: Sequence[Entry], outcomes: Mapping[Run, Outcome]) -> pd.Dat
         for entry in entries
         if entry.run in outcomes
     ]
-    results = pd.DataFrame(lines)
+    places = ["protocol", "label", "printed", "tuned"]
+    results = pd.DataFrame(lines, columns=[*places, *RUN_COLUMNS, *OUTCOME_COLUMNS])
     results["dataset"] = [Path(source).stem for source in results["dataset"]]
     results[METRICS] = 100 * results[METRICS].astype(float)
     return results
@@ -196,17 +199,18 @@ def summarise(cells: pd.DataFrame) -> pd.DataFrame:
     known = cells[cells["printed_mean"].notna()]
     single = known["label"].str.fullmatch(r"KM\(\d+\)")
     groups = known.groupby(known["label"].mask(single, "KM(v)"), sort=False)
-    return pd.DataFrame(
+    lines = [
         {
             "label": label,
             "cells": len(group),
             "tuned": group["tuned"].any(),
             "meets": group["meets"].sum(),
-            **{v: (group["verdict"] == v).sum() for v in ("above", "equal", "below")},
+            **{v: (group["verdict"] == v).sum() for v in VERDICTS},
             "mean_difference": group["difference"].mean(),
         }
         for label, group in groups
-    )
+    ]
+    return pd.DataFrame(lines, columns=SUMMARY_COLUMNS)
 
 
 def sentences(cells: pd.DataFrame) -> list[str]:

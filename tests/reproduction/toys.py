@@ -1,4 +1,4 @@
-"""Methods for the tests of the engine: steady, failing, dying ones."""
+"""Methods for the tests of the runner: steady, failing, dying ones."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class Failing(Steady):
 
     def fit(self, views: list[Any]) -> Steady:
         if self.random_state and self.random_state % 4:
-            msg = f"seed {self.random_state} is not divisible by four"
+            msg = f"seed {self.random_state} is\nnot divisible by four"
             raise RuntimeError(msg)
         return super().fit(views)
 
 
 class Dying(Steady):
-    """Takes its process along for such seeds, as a lack of memory would."""
+    """Takes its process along, as a lack of memory would."""
 
     def fit(self, views: list[Any]) -> Steady:
-        if self.random_state and self.random_state % 4:
+        if self.random_state:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().fit(views)
 
@@ -66,4 +66,12 @@ class Threads(Steady):
     def fit(self, views: list[Any]) -> Steady:
         np.ones((50, 50)) @ np.ones((50, 50))
         self.n_iter_ = max(pool["num_threads"] for pool in threadpool_info())
+        return super().fit(views)
+
+
+class Processes(Steady):
+    """Reports as iterations the process it runs in."""
+
+    def fit(self, views: list[Any]) -> Steady:
+        self.n_iter_ = os.getpid()
         return super().fit(views)
