@@ -41,7 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("Stopped. Finished runs are kept; the same command goes on from there.")
         return INTERRUPTED
-    except (ValueError, OSError) as error:
+    except OSError as error:
+        place = error.filename or options.out
+        _say(f"error: {place}: {error.strerror or error}. Finished runs are kept.")
+        return 1
+    except ValueError as error:
         _say(f"error: {error}")
         return 1
     return 0

@@ -93,14 +93,22 @@ def draw_figures(
     with plots.paper_style():
         for name, figure, facts in _figures(results, noisy, datasets):
             path = folder / f"{name}.svg"
-            figure.savefig(
-                path.with_suffix(".png"), dpi=150, metadata={"Software": None}
-            )
-            figure.savefig(path, metadata={"Date": None})
+            _save(figure, path.with_suffix(".png"), {"Software": None})
+            _save(figure, path, {"Date": None})
             kind = name if name in WORDS else name.rpartition("-")[2]
             title, caption = (text.format(**facts) for text in WORDS[kind])
             pictures.append(Picture(title, caption, path))
     return pictures
+
+
+def _save(figure: Figure, path: Path, metadata: dict[str, Any]) -> None:
+    """Write a figure whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        figure.savefig(part, format=path.suffix[1:], dpi=150, metadata=metadata)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _figures(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from manyview.reporting._page import write_page
 from reproduction.tables import (
     METRIC_TITLES,
     METRICS,
@@ -215,11 +216,7 @@ def write_tables(cells: pd.DataFrame, folder: Path) -> None:
         path = folder / "tables" / table_name(protocol, dataset)
         markdown = to_markdown(protocol, dataset, table)
         parts.append(markdown)
-        _write(path.with_suffix(".md"), markdown)
-        _write(path.with_suffix(".tex"), to_latex(protocol, dataset, table))
-        _write(path.with_suffix(".csv"), to_csv(dataset, table))
-    _write(folder / "summary.md", "\n".join(parts))
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
+        write_page(path.with_suffix(".md"), markdown)
+        write_page(path.with_suffix(".tex"), to_latex(protocol, dataset, table))
+        write_page(path.with_suffix(".csv"), to_csv(dataset, table))
+    write_page(folder / "summary.md", "\n".join(parts))
