@@ -70,8 +70,11 @@ def test_imports_go_with_the_flow(path):
 )
 def test_the_package_does_not_know_the_reproduction(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [alias.name for alias in getattr(node, "names", [])]
-        names.append(getattr(node, "module", None) or "")
+        names = []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
         assert not any(name.split(".")[0] == "reproduction" for name in names)
 
 
