@@ -16,6 +16,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from manyview._names import (
+    FeatureNames,
+    NamedView,
+    column_order,
+    common_index,
+    feature_names,
+    is_annotated,
+    sample_index,
+)
 from manyview._typing import BoolArray
 from manyview.exceptions import ViewError
 
@@ -33,11 +42,15 @@ class ViewSet:
     arrays : one (n_samples, n_features_v) array or CSR matrix per view.
     present : per view the samples that have it, (n_samples,) bool; None means all.
     names : one name per view.
+    feature_names : names of each view's features, or None; empty if nobody asked.
+    index : the samples as a pandas Index, if a view has one.
     """
 
     arrays: tuple[ViewArray, ...]
     present: tuple[BoolArray | None, ...]
     names: tuple[str, ...]
+    feature_names: tuple[FeatureNames, ...] = ()
+    index: Any = None
 
     @property
     def n_samples(self) -> int:
@@ -50,11 +63,16 @@ class ViewSet:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ViewLayout:
-    """What `fit` saw, for later calls to be held against."""
+    """What `fit` saw, for later calls to be held against.
+
+    named : whether the views came by name.
+    feature_names : names of each view's features, or None; empty if nobody knows.
+    """
 
     names: tuple[str, ...]
     n_features: tuple[int, ...]
     named: bool
+    feature_names: tuple[FeatureNames, ...] = ()
 
 
 def check_views(
@@ -66,9 +84,10 @@ def check_views(
 ) -> ViewSet:
     """Turn any accepted form of input into a `ViewSet`, or raise `ViewError`.
 
-    With a `layout` the views must be those of `fit`; a view given as None (or a name
-    left out of a dict) then counts as missing for every sample. Where X is a part of
-    something larger, `first_row` is its place there, for messages.
+    With a `layout` the views must be those of `fit`, with columns put in the order of
+    `fit` where they have names; a view given as None (or a name left out of a dict)
+    then counts as missing for every sample. Where X is a part of something larger,
+    `first_row` is its place there, for messages.
     """
     given = _named_views(X, view_sizes)
     if layout is not None:
@@ -77,6 +96,8 @@ def check_views(
     names = tuple(given)
     arrays = [_as_array(view, name) for name, view in given.items()]
     n_samples = common_rows(arrays, names)
+    index = common_index(given)
+    features = tuple(feature_names(view) for view in given.values())
     filled = []
     for v, array in enumerate(arrays):
         if array is None:
@@ -84,25 +105,27 @@ def check_views(
             # One NaN seen n x d times: a view nobody has, at no cost.
             shape = (n_samples, layout.n_features[v])
             array = np.broadcast_to(np.float64(np.nan), shape)
-        elif layout is not None and array.shape[1] != layout.n_features[v]:
-            msg = (
-                f"View {names[v]!r} has {array.shape[1]} features, but it had "
-                f"{layout.n_features[v]} in fit. Pass the same columns as in fit."
-            )
-            raise ViewError(msg)
+        elif layout is not None:
+            array = match_columns(array, features[v], layout, v)
         filled.append(array)
     present = tuple(
         _find_present(array, name, first_row)
         for array, name in zip(filled, names, strict=True)
     )
     _reject_samples_without_views(present, first_row)
-    return ViewSet(arrays=tuple(filled), present=present, names=names)
+    return ViewSet(
+        arrays=tuple(filled),
+        present=present,
+        names=names,
+        feature_names=features if layout is None else layout.feature_names,
+        index=index,
+    )
 
 
 def has_named_views(X: Any) -> bool:
     """Whether the views of X carry names that later calls can be matched by."""
     # A sparse DOK matrix is a dict too, by accident of implementation.
-    return (isinstance(X, Mapping) and not sparse.issparse(X)) or _is_annotated(X)
+    return (isinstance(X, Mapping) and not sparse.issparse(X)) or is_annotated(X)
 
 
 def is_single_array(X: Any) -> bool:
@@ -140,7 +163,7 @@ def _named_views(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
             f"a {type(X).__name__} of views. Leave view_sizes=None."
         )
         raise ViewError(msg)
-    return name_views(_annotated_views(X) if _is_annotated(X) else X)
+    return name_views(_annotated_views(X) if is_annotated(X) else X)
 
 
 def name_views(X: Any) -> dict[str, Any]:
@@ -164,8 +187,15 @@ def name_views(X: Any) -> dict[str, Any]:
 def _split_columns(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
     array = _as_array(X, "X")
     assert array is not None
-    columns = view_columns(array.shape[1], view_sizes)
-    return {f"view{v}": array[:, part] for v, part in enumerate(columns)}
+    names, index = feature_names(X), sample_index(X)
+    return {
+        f"view{v}": NamedView(
+            array=array[:, part],
+            columns=None if names is None else names[part],
+            index=index,
+        )
+        for v, part in enumerate(view_columns(array.shape[1], view_sizes))
+    }
 
 
 def view_columns(n_columns: int, view_sizes: Sequence[int] | None) -> list[slice]:
@@ -215,15 +245,25 @@ def match_layout(
     return dict(zip(layout.names, given.values(), strict=True))
 
 
+def match_columns(array: Any, given: FeatureNames, layout: ViewLayout, v: int) -> Any:
+    """The columns of view `v` in the order of fit; by count where names are lacking."""
+    name = layout.names[v]
+    fitted = layout.feature_names[v] if layout.feature_names else None
+    order = column_order(name, given, fitted)
+    if array.shape[1] != layout.n_features[v]:
+        msg = (
+            f"View {name!r} has {array.shape[1]} features, but it had "
+            f"{layout.n_features[v]} in fit. Pass the same columns as in fit."
+        )
+        raise ViewError(msg)
+    return array if order is None else array[:, order]
+
+
 def _is_row_of_numbers(row: Any) -> bool:
     return isinstance(row, (list, tuple)) and not any(
         isinstance(cell, (list, tuple, np.ndarray)) or hasattr(cell, "shape")
         for cell in row
     )
-
-
-def _is_annotated(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] in {"anndata", "mudata"}
 
 
 def _annotated_views(X: Any) -> dict[str, Any]:
@@ -235,10 +275,22 @@ def _annotated_views(X: Any) -> dict[str, Any]:
                 "Store one matrix per view in .obsm, or pass a list of arrays."
             )
             raise ViewError(msg)
-        return {str(name): X.obsm[name] for name in X.obsm}
+        return {
+            str(name): NamedView(
+                array=array, columns=feature_names(array), index=X.obs_names
+            )
+            for name, array in X.obsm.items()
+        }
     return {
-        str(name): _spread_rows(
-            modality.X, X.obs_names.get_indexer(modality.obs_names), X.n_obs, str(name)
+        str(name): NamedView(
+            array=_spread_rows(
+                modality.X,
+                X.obs_names.get_indexer(modality.obs_names),
+                X.n_obs,
+                str(name),
+            ),
+            columns=feature_names(modality),
+            index=X.obs_names,
         )
         for name, modality in X.mod.items()
     }
@@ -276,12 +328,16 @@ def _as_array(view: Any, name: str) -> ViewArray | None:
     """One view as a real 2-D array or CSR matrix; None stays None."""
     if view is None:
         return None
+    if isinstance(view, NamedView):
+        return _as_array(view.array, name)
+    if is_annotated(view):
+        view = view.X
     if sparse.issparse(view):
         return _as_csr(view, name)
     if hasattr(view, "columns"):
         array = _from_frame(view, name)
     elif isinstance(view, np.ndarray):
-        array = view
+        array = fill_masked(view)
     else:
         try:
             array = np.asarray(view)
@@ -305,6 +361,17 @@ def _as_array(view: Any, name: str) -> ViewArray | None:
         )
         raise ViewError(msg)
     return _as_real(array, name)
+
+
+def fill_masked(X: Any) -> Any:
+    """A masked array with NaN in place of what its mask hides; all else as it is."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.is_masked(X):
+        return X.data
+    values = X.data.astype(np.result_type(X.dtype, np.float32))
+    values[np.ma.getmaskarray(X)] = np.nan
+    return values
 
 
 def _as_real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:

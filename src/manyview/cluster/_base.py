@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from manyview._names import FeatureNames, NamedView, feature_names, sample_index
 from manyview._results import IterationRecord, OnIteration, SolverResult
 from manyview._scaling import ViewScale, learn_scales
 from manyview._sklearn_compat import _fit_context, _openmp_effective_n_threads
@@ -24,6 +25,7 @@ from manyview._views import (
     ViewLayout,
     ViewSet,
     check_views,
+    fill_masked,
     has_named_views,
     is_single_array,
 )
@@ -121,24 +123,38 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         layout = None if reset else self._layout
         views = check_views(X, view_sizes=self.view_sizes, layout=layout)
         if reset:
-            named = has_named_views(X)
-            self._remember_layout(views.names, views.n_features, named=named)
+            self._remember_layout(
+                views.names,
+                views.n_features,
+                named=has_named_views(X),
+                feature_names=views.feature_names,
+            )
             self._check_cluster_count(views.n_samples)
         return views
 
     def _remember_layout(
-        self, names: tuple[str, ...], n_features: tuple[int, ...], *, named: bool
+        self,
+        names: tuple[str, ...],
+        n_features: tuple[int, ...],
+        *,
+        named: bool,
+        feature_names: tuple[FeatureNames, ...],
     ) -> None:
-        self._layout = ViewLayout(names=names, n_features=n_features, named=named)
+        self._layout = ViewLayout(
+            names=names,
+            n_features=n_features,
+            named=named,
+            feature_names=feature_names,
+        )
         self.view_names_ = list(names)
         self.n_features_in_ = sum(n_features)
 
-    def _check_table(self, X: Any, *, reset: bool) -> Any:
+    def _check_table(self, X: Any, *, reset: bool) -> NamedView:
         try:
             # Whether values are finite is judged view by view, with a better message.
-            return validate_data(
+            array = validate_data(
                 self,
-                X,
+                fill_masked(X),
                 reset=reset,
                 accept_sparse="csr",
                 dtype="numeric",
@@ -148,6 +164,7 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
             raise
         except ValueError as error:
             raise ViewError(str(error)) from error
+        return NamedView(array=array, columns=feature_names(X), index=sample_index(X))
 
     def _check_cluster_count(self, n_samples: int) -> None:
         if self.n_clusters > n_samples:
