@@ -25,9 +25,9 @@ def align_views(
         all, by first appearance, with a row of NaN (null in polars) where a view lacks
         the sample.
     ids : str, default=None
-        The column that names the samples, which leaves the view. None means the index
-        of a pandas frame and the ``obs_names`` of an AnnData; a polars frame has
-        neither.
+        The column of the frames that names the samples; it leaves the views. None means
+        the index of a pandas frame; a polars frame has none. An AnnData always goes by
+        its ``obs_names``.
 
     Returns
     -------
@@ -54,9 +54,11 @@ def align_views(
     if align not in {"intersection", "missing"}:
         msg = f"align={align!r} is unknown; expected 'intersection' or 'missing'."
         raise DatasetError(msg)
-    named = views if isinstance(views, Mapping) else dict(enumerate(views))
-    split = {name: _split_ids(str(name), view, ids) for name, view in named.items()}
-    rows = {name: _row_of(str(name), found) for name, (_, found) in split.items()}
+    named = views
+    if not isinstance(named, Mapping):
+        named = {f"view{v}": view for v, view in enumerate(named)}
+    split = {name: _split_ids(name, view, ids) for name, view in named.items()}
+    rows = {name: _row_of(name, found) for name, (_, found) in split.items()}
     if not rows:
         msg = "views is empty; pass at least one frame."
         raise DatasetError(msg)
@@ -67,7 +69,7 @@ def align_views(
         msg = f"No sample is in all of the {len(rows)} views; look at their ids."
         raise DatasetError(msg)
     aligned = {
-        name: _take(str(name), view, [rows[name].get(i) for i in target], target)
+        name: _take(name, view, [rows[name].get(i) for i in target], target)
         for name, (view, _) in split.items()
     }
     if isinstance(views, Mapping):
@@ -78,22 +80,22 @@ def align_views(
 def _split_ids(name: str, view: Any, column: str | None) -> tuple[Any, list[Any]]:
     """A view without its ids, and the ids."""
     if hasattr(view, "obs_names"):
-        return view, list(view.obs_names if column is None else view.obs[column])
+        return view, list(view.obs_names)
     if not hasattr(view, "columns"):
         msg = (
-            f"View {name} is a {type(view).__name__}, whose rows have no names. Pass "
+            f"View {name!r} is a {type(view).__name__}, whose rows have no names. Pass "
             "pandas or polars frames."
         )
         raise DatasetError(msg)
     if column is not None:
         if column not in view.columns:
-            msg = f"View {name} has no column {column!r}, which ids= names."
+            msg = f"View {name!r} has no column {column!r}, which ids= names."
             raise DatasetError(msg)
         found = view[column].to_list()
         is_pandas = hasattr(view, "iloc")
         return view.drop(columns=column) if is_pandas else view.drop(column), found
     if not hasattr(view, "index"):
-        msg = f"View {name} has no index. Name the column with the samples by ids=."
+        msg = f"View {name!r} has no index. Name the column with the samples by ids=."
         raise DatasetError(msg)
     return view, list(view.index)
 
@@ -103,12 +105,12 @@ def _row_of(name: str, ids: Sequence[Hashable]) -> dict[Any, int]:
     row_of: dict[Any, int] = {}
     for row, sample in enumerate(ids):
         # NaN, as only it differs from itself.
-        if sample is None or sample != sample:  # noqa: PLR0124
-            msg = f"View {name}: the sample in row {row} has no id."
+        if sample is None or sample != sample:
+            msg = f"View {name!r}: the sample in row {row} has no id."
             raise DatasetError(msg)
         if row_of.setdefault(sample, row) != row:
             msg = (
-                f"View {name}: sample id {sample!r} occurs twice, in rows "
+                f"View {name!r}: sample id {sample!r} occurs twice, in rows "
                 f"{row_of[sample]} and {row}. Ids must be unique."
             )
             raise DatasetError(msg)
@@ -119,9 +121,10 @@ def _take(name: str, view: Any, rows: list[int | None], ids: list[Any]) -> Any:
     """Rows of a view, NaN where there is none."""
     if hasattr(view, "obs_names"):
         if None in rows:
+            lacking = ids[rows.index(None)]
             msg = (
-                f"View {name} is an AnnData that lacks sample {ids[rows.index(None)]!r}"
-                ". Use align='intersection', or a MuData, which knows such samples."
+                f"View {name!r} is an AnnData that lacks sample {lacking!r}. Use "
+                "align='intersection', or a MuData, which knows such samples."
             )
             raise DatasetError(msg)
         return view[rows]
