@@ -256,7 +256,12 @@ def match_columns(array: Any, given: FeatureNames, layout: ViewLayout, v: int) -
             f"{layout.n_features[v]} in fit. Pass the same columns as in fit."
         )
         raise ViewError(msg)
-    return array if order is None else array[:, order]
+    if order is None:
+        return array
+    ordered = array[:, order]
+    if sparse.issparse(ordered):
+        ordered.sort_indices()
+    return ordered
 
 
 def _is_row_of_numbers(row: Any) -> bool:
@@ -427,8 +432,7 @@ def _as_csr(view: Any, name: str) -> sparse.csr_array:
 
 def _from_frame(frame: Any, name: str) -> npt.NDArray[Any]:
     """A pandas or polars frame as one array, float32 kept when all columns are."""
-    for column in frame.columns:
-        dtype = frame[column].dtype
+    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
         numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else None
         if numeric is None:
             numeric = getattr(dtype, "kind", "O") in "buif"
