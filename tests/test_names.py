@@ -46,7 +46,7 @@ def as_polars(frames):
     return {name: pl.from_pandas(frame) for name, frame in frames.items()}
 
 
-def as_named_memmaps(frames):
+def as_named_arrays(frames):
     return {
         name: NamedView(array=frame.to_numpy(), columns=tuple(frame.columns))
         for name, frame in frames.items()
@@ -62,7 +62,7 @@ def as_sparse(frames):
     }
 
 
-FORMS = [as_dict, as_list, as_polars, as_named_memmaps, as_sparse]
+FORMS = [as_dict, as_list, as_polars, as_named_arrays, as_sparse]
 
 
 @pytest.mark.parametrize("form", FORMS)

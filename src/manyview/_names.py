@@ -130,4 +130,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _counts_up(names: Iterable[Any]) -> bool:
     """Whether names are 0, 1, 2, ...: what pandas and anndata give unasked."""
+    # A RangeIndex need not be spelled out.
+    if getattr(names, "step", None) == 1:
+        return bool(getattr(names, "start", None) == 0)
     return all(str(name) == str(i) for i, name in enumerate(names))

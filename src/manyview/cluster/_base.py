@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from manyview._arrays import fill_masked
 from manyview._names import FeatureNames, NamedView, feature_names, sample_index
 from manyview._results import IterationRecord, OnIteration, SolverResult
 from manyview._scaling import ViewScale, learn_scales
@@ -25,7 +26,6 @@ from manyview._views import (
     ViewLayout,
     ViewSet,
     check_views,
-    fill_masked,
     has_named_views,
     is_single_array,
 )
@@ -63,7 +63,8 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         X : list, tuple or dict of 2-D arrays, or one 2-D array
             The views: arrays, frames, sparse matrices or memory maps with one row per
             sample. A row of NaN marks a sample that lacks the view. One array is split
-            by ``view_sizes``. AnnData and MuData objects are accepted as well.
+            by ``view_sizes``. AnnData and MuData objects are accepted as well. Names of
+            columns are remembered; frames must agree in their index.
         y : None
             Ignored.
         on_iteration : callable, default=None

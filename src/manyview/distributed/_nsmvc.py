@@ -154,6 +154,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             Dask arrays, dask dataframes, or paths of zarr arrays or parquet, with one
             row per sample and in the same order; how rows are chunked is free. A row
             of NaN marks a sample that lacks the view. A zarr group is a dict of views.
+            Column names of dataframes are remembered; their indices are not compared.
         y : None
             Ignored.
         on_iteration : callable, default=None

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from manyview._arrays import ViewArray
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import (
     SCAN_ELEMENTS,
-    ViewArray,
     ViewSet,
     check_views,
     row_blocks,
