@@ -1,5 +1,6 @@
 """Model files: exact round trip, and nothing but our own files is read."""
 
+import hashlib
 import io
 import json
 import pickle
@@ -92,6 +93,20 @@ def test_round_trip_keeps_an_array_as_start_and_column_names(blobs, tmp_path):
     assert_array_equal(again.predict(table), model.predict(table))
     with pytest.raises(ValueError, match="feature names"):
         again.predict(table.rename(columns={"f0": "other"}))
+
+
+def test_a_file_from_before_feature_names_is_read(saved):
+    model, path = saved
+    content = read_json(path, "model.json")
+    del content["layout"]["feature_names"]
+    text = json.dumps(content).encode()
+    header = read_json(path, "header.json")
+    header["sha256"]["model.json"] = hashlib.sha256(text).hexdigest()
+    rewrite(path, model__json=text, header__json=json.dumps(header).encode())
+    again = load_model(path)
+    assert again._layout.feature_names == ()
+    frames = [pd.DataFrame(c).add_prefix("f") for c in model.cluster_centers_]
+    assert_array_equal(again.predict(frames), model.predict(frames))
 
 
 def test_save_model_refuses_what_it_cannot_store(blobs, tmp_path):

@@ -174,6 +174,7 @@ def _to_json(model: NSMVC, arrays: Arrays) -> str:
             "names": layout.names,
             "n_features": layout.n_features,
             "named": layout.named,
+            "feature_names": layout.feature_names,
         },
         "scales": [{"mode": s.mode, "unit_rows": s.unit_rows} for s in model.scales_],
         # Hexadecimal text keeps every bit, as JSON numbers need not.
@@ -193,6 +194,11 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
         names=tuple(layout["names"]),
         n_features=tuple(layout["n_features"]),
         named=layout["named"],
+        # Files of earlier versions have none.
+        feature_names=tuple(
+            None if names is None else tuple(names)
+            for names in layout.get("feature_names", ())
+        ),
     )
     model.view_names_ = list(model._layout.names)
     model.n_features_in_ = sum(model._layout.n_features)

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
+from manyview._arrays import ViewArray
 from manyview._typing import BoolArray, FloatArray
 from manyview._views import (
     SCAN_ELEMENTS,
-    ViewArray,
     ViewSet,
     release_pages,
     row_blocks,

@@ -3,5 +3,12 @@
 from sklearn.base import _fit_context
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._set_output import _get_output_config
 
-__all__ = ["Interval", "StrOptions", "_fit_context", "_openmp_effective_n_threads"]
+__all__ = [
+    "Interval",
+    "StrOptions",
+    "_fit_context",
+    "_get_output_config",
+    "_openmp_effective_n_threads",
+]

@@ -10,16 +10,24 @@ import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from manyview._arrays import ViewArray, annotated_views, as_array
+from manyview._names import (
+    FeatureNames,
+    NamedView,
+    column_order,
+    common_index,
+    feature_names,
+    is_annotated,
+    sample_index,
+)
 from manyview._typing import BoolArray
 from manyview.exceptions import ViewError
-
-ViewArray: TypeAlias = "npt.NDArray[Any] | sparse.csr_array"
 
 # Rows looked at together when a view is scanned: large enough for NumPy to be quick,
 # small enough that a memmap is never loaded whole.
@@ -33,11 +41,15 @@ class ViewSet:
     arrays : one (n_samples, n_features_v) array or CSR matrix per view.
     present : per view the samples that have it, (n_samples,) bool; None means all.
     names : one name per view.
+    feature_names : names of each view's features, or None; empty if nobody asked.
+    index : the samples as a pandas Index, if a view has one.
     """
 
     arrays: tuple[ViewArray, ...]
     present: tuple[BoolArray | None, ...]
     names: tuple[str, ...]
+    feature_names: tuple[FeatureNames, ...] = ()
+    index: Any = None
 
     @property
     def n_samples(self) -> int:
@@ -50,11 +62,16 @@ class ViewSet:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ViewLayout:
-    """What `fit` saw, for later calls to be held against."""
+    """What `fit` saw, for later calls to be held against.
+
+    named : whether the views came by name.
+    feature_names : names of each view's features, or None; empty if nobody knows.
+    """
 
     names: tuple[str, ...]
     n_features: tuple[int, ...]
     named: bool
+    feature_names: tuple[FeatureNames, ...] = ()
 
 
 def check_views(
@@ -66,17 +83,20 @@ def check_views(
 ) -> ViewSet:
     """Turn any accepted form of input into a `ViewSet`, or raise `ViewError`.
 
-    With a `layout` the views must be those of `fit`; a view given as None (or a name
-    left out of a dict) then counts as missing for every sample. Where X is a part of
-    something larger, `first_row` is its place there, for messages.
+    With a `layout` the views must be those of `fit`, with columns put in the order of
+    `fit` where they have names; a view given as None (or a name left out of a dict)
+    then counts as missing for every sample. Where X is a part of something larger,
+    `first_row` is its place there, for messages.
     """
     given = _named_views(X, view_sizes)
     if layout is not None:
         by_name = layout.named and has_named_views(X)
         given = match_layout(given, layout, by_name=by_name)
     names = tuple(given)
-    arrays = [_as_array(view, name) for name, view in given.items()]
+    arrays = [as_array(view, name) for name, view in given.items()]
     n_samples = common_rows(arrays, names)
+    index = common_index(given)
+    features = tuple(feature_names(view) for view in given.values())
     filled = []
     for v, array in enumerate(arrays):
         if array is None:
@@ -84,25 +104,27 @@ def check_views(
             # One NaN seen n x d times: a view nobody has, at no cost.
             shape = (n_samples, layout.n_features[v])
             array = np.broadcast_to(np.float64(np.nan), shape)
-        elif layout is not None and array.shape[1] != layout.n_features[v]:
-            msg = (
-                f"View {names[v]!r} has {array.shape[1]} features, but it had "
-                f"{layout.n_features[v]} in fit. Pass the same columns as in fit."
-            )
-            raise ViewError(msg)
+        elif layout is not None:
+            array = match_columns(array, features[v], layout, v)
         filled.append(array)
     present = tuple(
         _find_present(array, name, first_row)
         for array, name in zip(filled, names, strict=True)
     )
     _reject_samples_without_views(present, first_row)
-    return ViewSet(arrays=tuple(filled), present=present, names=names)
+    return ViewSet(
+        arrays=tuple(filled),
+        present=present,
+        names=names,
+        feature_names=features if layout is None else layout.feature_names,
+        index=index,
+    )
 
 
 def has_named_views(X: Any) -> bool:
     """Whether the views of X carry names that later calls can be matched by."""
     # A sparse DOK matrix is a dict too, by accident of implementation.
-    return (isinstance(X, Mapping) and not sparse.issparse(X)) or _is_annotated(X)
+    return (isinstance(X, Mapping) and not sparse.issparse(X)) or is_annotated(X)
 
 
 def is_single_array(X: Any) -> bool:
@@ -140,7 +162,7 @@ def _named_views(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
             f"a {type(X).__name__} of views. Leave view_sizes=None."
         )
         raise ViewError(msg)
-    return name_views(_annotated_views(X) if _is_annotated(X) else X)
+    return name_views(annotated_views(X) if is_annotated(X) else X)
 
 
 def name_views(X: Any) -> dict[str, Any]:
@@ -162,10 +184,17 @@ def name_views(X: Any) -> dict[str, Any]:
 
 
 def _split_columns(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
-    array = _as_array(X, "X")
+    array = as_array(X, "X")
     assert array is not None
-    columns = view_columns(array.shape[1], view_sizes)
-    return {f"view{v}": array[:, part] for v, part in enumerate(columns)}
+    names, index = feature_names(X), sample_index(X)
+    return {
+        f"view{v}": NamedView(
+            array=array[:, part],
+            columns=None if names is None else names[part],
+            index=index,
+        )
+        for v, part in enumerate(view_columns(array.shape[1], view_sizes))
+    }
 
 
 def view_columns(n_columns: int, view_sizes: Sequence[int] | None) -> list[slice]:
@@ -215,167 +244,30 @@ def match_layout(
     return dict(zip(layout.names, given.values(), strict=True))
 
 
+def match_columns(array: Any, given: FeatureNames, layout: ViewLayout, v: int) -> Any:
+    """The columns of view `v` in the order of fit; by count where names are lacking."""
+    name = layout.names[v]
+    fitted = layout.feature_names[v] if layout.feature_names else None
+    order = column_order(name, given, fitted)
+    if array.shape[1] != layout.n_features[v]:
+        msg = (
+            f"View {name!r} has {array.shape[1]} features, but it had "
+            f"{layout.n_features[v]} in fit. Pass the same columns as in fit."
+        )
+        raise ViewError(msg)
+    if order is None:
+        return array
+    ordered: Any = array[:, order]
+    if sparse.issparse(array):
+        ordered.sort_indices()
+    return ordered
+
+
 def _is_row_of_numbers(row: Any) -> bool:
     return isinstance(row, (list, tuple)) and not any(
         isinstance(cell, (list, tuple, np.ndarray)) or hasattr(cell, "shape")
         for cell in row
     )
-
-
-def _is_annotated(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] in {"anndata", "mudata"}
-
-
-def _annotated_views(X: Any) -> dict[str, Any]:
-    """Modalities of a MuData, or the `obsm` entries of an AnnData, by name."""
-    if not hasattr(X, "mod"):
-        if not len(X.obsm):
-            msg = (
-                "The AnnData object has no obsm entries to serve as views. "
-                "Store one matrix per view in .obsm, or pass a list of arrays."
-            )
-            raise ViewError(msg)
-        return {str(name): X.obsm[name] for name in X.obsm}
-    return {
-        str(name): _spread_rows(
-            modality.X, X.obs_names.get_indexer(modality.obs_names), X.n_obs, str(name)
-        )
-        for name, modality in X.mod.items()
-    }
-
-
-def _spread_rows(
-    matrix: Any, position: npt.NDArray[np.intp], n_samples: int, name: str
-) -> ViewArray:
-    """Place the rows of a modality among all samples; the others become missing."""
-    array = _as_array(matrix, name)
-    assert array is not None
-    if array.shape[0] == n_samples and bool(np.all(position == np.arange(n_samples))):
-        return array
-    if sparse.issparse(array):
-        # A row whose only stored entry is NaN marks a missing sample.
-        rows = np.setdiff1d(np.arange(n_samples), position)
-        absent = sparse.csr_array(
-            (np.full(len(rows), np.nan), (rows, np.zeros_like(rows))),
-            shape=(n_samples, array.shape[1]),
-        )
-        entries = array.tocoo()
-        return sparse.csr_array(
-            sparse.coo_array(
-                (entries.data, (position[entries.row], entries.col)), shape=absent.shape
-            )
-            + absent
-        )
-    dtype = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
-    spread = np.full((n_samples, array.shape[1]), np.nan, dtype=dtype)
-    spread[position] = array
-    return spread
-
-
-def _as_array(view: Any, name: str) -> ViewArray | None:
-    """One view as a real 2-D array or CSR matrix; None stays None."""
-    if view is None:
-        return None
-    if sparse.issparse(view):
-        return _as_csr(view, name)
-    if hasattr(view, "columns"):
-        array = _from_frame(view, name)
-    elif isinstance(view, np.ndarray):
-        array = view
-    else:
-        try:
-            array = np.asarray(view)
-        except ValueError as error:
-            msg = (
-                f"View {name!r} is a {type(view).__name__} that NumPy cannot read as "
-                f"one array ({error}). Pass rows of equal length."
-            )
-            raise ViewError(msg) from error
-    if array.ndim != 2:
-        msg = (
-            f"View {name!r} has {array.ndim} dimension(s) and shape {array.shape}, "
-            "but a view is 2-D: samples in rows, features in columns. "
-            "Reshape it, e.g. with array.reshape(n_samples, -1)."
-        )
-        raise ViewError(msg)
-    if array.shape[1] == 0:
-        msg = (
-            f"View {name!r} has no features (shape {array.shape}). "
-            "Leave the view out or give it columns."
-        )
-        raise ViewError(msg)
-    return _as_real(array, name)
-
-
-def _as_real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    if array.dtype.kind in "buif":
-        return array
-    if array.dtype.kind == "c":
-        msg = (
-            f"View {name!r} holds complex numbers. "
-            "Pass real features, e.g. real and imaginary part as two columns."
-        )
-        raise ViewError(msg)
-    if array.dtype.kind == "O":
-        try:
-            return array.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
-    row, column = _first_bad_cell(array)
-    msg = (
-        f"View {name!r} is not numeric: row {row}, column {column} holds "
-        f"{array[row, column]!r}. Encode or drop that column."
-    )
-    raise ViewError(msg)
-
-
-def _first_bad_cell(array: npt.NDArray[Any]) -> tuple[int, int]:
-    for row, column in np.ndindex(array.shape):
-        if array.dtype.kind != "O":
-            return row, column
-        try:
-            float(array[row, column])
-        except (TypeError, ValueError):
-            return row, column
-    return 0, 0
-
-
-def _as_csr(view: Any, name: str) -> sparse.csr_array:
-    if view.ndim != 2 or view.shape[1] == 0:
-        msg = f"View {name!r} is sparse of shape {view.shape}; a view is 2-D."
-        raise ViewError(msg)
-    if view.dtype.kind not in "buif":
-        msg = (
-            f"View {name!r} is sparse with dtype {view.dtype}, not real numbers. "
-            "Cast it to float first."
-        )
-        raise ViewError(msg)
-    dtype = np.float32 if view.dtype == np.float32 else np.float64
-    matrix = sparse.csr_array(view, dtype=dtype)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    return matrix
-
-
-def _from_frame(frame: Any, name: str) -> npt.NDArray[Any]:
-    """A pandas or polars frame as one array, float32 kept when all columns are."""
-    for column in frame.columns:
-        dtype = frame[column].dtype
-        numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else None
-        if numeric is None:
-            numeric = getattr(dtype, "kind", "O") in "buif"
-        if not numeric and str(dtype).lower() not in {"bool", "boolean"}:
-            msg = (
-                f"View {name!r}: column {column!r} is not numeric (dtype {dtype}). "
-                "Encode or drop it."
-            )
-            raise ViewError(msg)
-    if hasattr(frame, "dtypes") and hasattr(frame, "iloc"):  # pandas
-        masked = any(not isinstance(dtype, np.dtype) for dtype in frame.dtypes)
-        if masked:
-            return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(frame.to_numpy())
 
 
 def common_rows(arrays: Sequence[Any | None], names: Sequence[str]) -> int:

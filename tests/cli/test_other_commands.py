@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -56,6 +57,60 @@ def test_predict_names_a_view_it_does_not_know(run, files, result):
     done = run("predict", result / "model.mvz", f"lipids={files / 'rna.csv'}")
     assert done.code == 1
     assert "View 'lipids' was not there in fit" in done.err
+
+
+def rewrite(path, change):
+    """A csv with its cells changed, row by row."""
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    lines = [",".join(change(number, row)) for number, row in enumerate(rows)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_predict_puts_columns_in_the_order_of_fit(run, files, result):
+    views = [f"{n}={files / n}.csv" for n in ("rna", "protein", "image")]
+    before = run("predict", result / "model.mvz", *views)
+    for name in ("rna", "protein", "image"):
+        rewrite(files / f"{name}.csv", lambda _, row: [row[0], *row[:0:-1]])
+    assert run("predict", result / "model.mvz", *views).out == before.out
+
+
+def test_predict_puts_columns_of_parquet_and_h5ad_in_order(run, files, blobs):
+    anndata = pytest.importorskip("anndata")
+    frames = [
+        pd.DataFrame(view, index=[f"s{i}" for i in range(90)]).add_prefix("f")
+        for view in blobs[0][:2]
+    ]
+
+    def write(frames):
+        frames[0].to_parquet(files / "a.parquet")
+        anndata.AnnData(frames[1]).write_h5ad(files / "b.h5ad")
+
+    write(frames)
+    views, out = (files / "a.parquet", files / "b.h5ad"), files / "other"
+    done = run("cluster", *views, "-k", 3, "--n-init", 2, "--out", out)
+    assert done.code == 0, done.err
+    before = run("predict", out / "model.mvz", *views)
+    write([frame.iloc[:, ::-1] for frame in frames])
+    assert run("predict", out / "model.mvz", *views).out == before.out
+
+
+def test_predict_names_columns_that_are_missing_or_foreign(run, files, result):
+    rename = {"rna1": "x"}
+    rewrite(files / "rna.csv", lambda _, row: [rename.get(cell, cell) for cell in row])
+    done = run("predict", result / "model.mvz", files / "rna.csv")
+    assert done.code == 1
+    assert done.err == (
+        "error: View 'rna' lacks feature 'rna1' of fit and has feature 'x' that fit "
+        "did not see. Pass the columns of fit, in any order.\n"
+    )
+
+
+def test_predict_takes_a_table_without_header_by_position(run, files, result):
+    before = run("predict", result / "model.mvz", files / "rna.csv")
+    lines = (files / "rna.csv").read_text().splitlines()
+    (files / "rna.csv").write_text("\n".join(lines[1:]) + "\n")
+    words = (files / "rna.csv", "--no-header", "--ids", "1")
+    assert run("predict", result / "model.mvz", *words).out == before.out
 
 
 def test_predict_writes_a_file_but_not_over_another(run, files, result):

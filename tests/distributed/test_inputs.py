@@ -37,6 +37,49 @@ def test_dask_dataframes(problem):
     assert_found(frames, problem)
 
 
+def test_columns_of_dask_dataframes_go_by_name(problem):
+    frames = [dd.from_pandas(frame(view), npartitions=3) for view in problem[0]]
+    model = assert_found(frames, problem)
+    turned = [view[list(view.columns)[::-1]] for view in frames]
+    expected = model.predict(frames).compute()
+    assert_array_equal(model.predict(turned).compute(), expected)
+    assert model.score(turned) == model.score(frames)
+    local = model.to_local()
+    in_memory = [frame(view).iloc[:, ::-1] for view in problem[0]]
+    assert_array_equal(local.predict(in_memory), expected)
+    with pytest.raises(ViewError, match="lacks feature 'f0' of fit and has"):
+        model.predict([frames[0].rename(columns={"f0": "x"}), *frames[1:]])
+
+
+def test_columns_of_one_dask_dataframe_go_by_name(problem):
+    widths = [view.shape[1] for view in problem[0]]
+    table = frame(np.hstack(problem[0]))
+    whole = dd.from_pandas(table, npartitions=3)
+    model = assert_found(whole, problem, view_sizes=widths)
+    swapped = whole[["f1", "f0", *table.columns[2:]]]
+    expected = model.predict(whole).compute()
+    assert_array_equal(model.predict(swapped).compute(), expected)
+
+
+def test_frames_in_memory_must_have_one_index(problem):
+    frames = [frame(view) for view in problem[0]]
+    frames[1] = frames[1].iloc[::-1]
+    with pytest.raises(ViewError, match="the same samples in another order"):
+        DaskNSMVC(4, init=problem[1]).fit(frames)
+
+
+def test_masked_rows_are_missing(problem):
+    views, labels, _ = problem
+    hidden = np.ma.masked_array(views[0].copy())
+    hidden[[3, 50]] = np.ma.masked
+    lacking = views[0].copy()
+    lacking[[3, 50]] = np.nan
+    expected = NSMVC(4, assignment="majorize", init=labels).fit([lacking, *views[1:]])
+    for masked in (hidden, da.from_array(hidden, chunks=(40, -1), asarray=False)):
+        model = DaskNSMVC(4, init=labels).fit([masked, *views[1:]])
+        assert_array_equal(model.labels_.compute(), expected.labels_)
+
+
 def test_parquet(problem, tmp_path):
     paths = []
     for v, view in enumerate(problem[0]):

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from manyview import ViewError
+from manyview._views import check_views
 from manyview.explain import separating_features
 from manyview.explain._features import names_of_features
 
@@ -68,8 +69,7 @@ def test_separating_features_refuse_labels_of_another_length():
 
 def test_names_of_features_follow_the_form_of_the_views():
     frame = pd.DataFrame({"x": [1.0], "y": [2.0]})
-    assert names_of_features([frame, np.ones((1, 2))], (2, 2)) == (
-        ("x", "y"),
-        ("0", "1"),
-    )
-    assert names_of_features(frame, (1, 1)) == (("x",), ("y",))
+    both = check_views([frame, np.ones((1, 2))])
+    assert names_of_features(both) == (("x", "y"), ("0", "1"))
+    split = check_views(frame, view_sizes=[1, 1])
+    assert names_of_features(split) == (("x",), ("y",))

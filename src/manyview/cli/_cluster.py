@@ -133,7 +133,7 @@ def cluster_command(
     counts = parse_counts(n_clusters)
     folder = None if out in (None, "-") else Path(str(out))
     if folder is not None:
-        _output.check_free(folder, force=force)
+        _output.check_folder(folder, force=force)
     settings: dict[str, Any] = {"random_state": seed, **opt.scale_setting(scale)}
     if n_init is not None:
         settings["n_init"] = n_init
@@ -159,7 +159,10 @@ def cluster_command(
         settings.pop("assignment", None)
         result = _on_dask(run_on_dask(request, settings, address=dask, command=command))
     content = result.content
-    names = [] if folder is None else _write(result, folder, force=force)
+    names = []
+    if folder is not None:
+        with _output.labels_on_stdout(result.write_labels):
+            names = _write(result, folder, force=force)
     if out == "-":
         result.write_labels(sys.stdout)
     if as_json and out != "-":
@@ -316,14 +319,20 @@ def _write(result: _Result, folder: Path, *, force: bool) -> list[str]:
     from manyview.cluster import NSMVC
 
     with _output.new_folder(folder, force=force) as part:
-        with (part / _output.LABELS).open("w", encoding="utf-8", newline="") as file:
+        with (
+            _output.whole_file(part, _output.LABELS) as path,
+            path.open("w", encoding="utf-8", newline="") as file,
+        ):
             result.write_labels(file)
         if isinstance(result.model, NSMVC):
-            save_model(result.model, part / _output.MODEL)
+            with _output.whole_file(part, _output.MODEL) as path:
+                save_model(result.model, path)
         text = json.dumps(result.content, indent=2, ensure_ascii=False) + "\n"
-        (part / _output.SUMMARY).write_text(text, encoding="utf-8")
+        with _output.whole_file(part, _output.SUMMARY) as path:
+            path.write_text(text, encoding="utf-8")
         if can_report():
-            _write_report(result, part / _output.REPORT)
+            with _output.whole_file(part, _output.REPORT) as path:
+                _write_report(result, path)
         else:
             _render.note(
                 'report.html was left out; to get it: pip install "manyview[report]"'

@@ -6,8 +6,10 @@ import csv
 import json
 import os
 import shutil
+import sys
+import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,8 +25,55 @@ REPORT = "report.html"
 OURS = frozenset({SUMMARY, LABELS, MODEL, REPORT})
 
 
-def check_free(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that holds something, before any work is done."""
+# Enough to need room on the disk, where an empty file may find some.
+PROBE_BYTES = 1 << 16
+
+
+class WriteError(OSError):
+    """A result that could not be written; the message says what became of it."""
+
+
+def check_folder(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that cannot be written, before any work is done."""
+    _check_free(folder, force=force)
+    if folder.is_mount():
+        msg = f"{folder} is a mount point and cannot be replaced. Name a folder in it."
+        raise DatasetError(msg)
+    check_writable(folder)
+
+
+def check_file(path: Path, *, force: bool) -> None:
+    """Refuse a file that cannot be written, before any work is done."""
+    _check_new(path, force=force)
+    check_writable(path)
+
+
+def check_writable(path: Path) -> None:
+    """Try to write beside `path`, or as near to it as folders are there."""
+    near = path.absolute().parent
+    while not near.exists():
+        near = near.parent
+    try:
+        with tempfile.TemporaryDirectory(dir=near, prefix=".manyview.") as folder:
+            (Path(folder) / "probe").write_bytes(bytes(PROBE_BYTES))
+    except OSError as error:
+        msg = (
+            f"{path} cannot be written: {error.strerror} ({near}). "
+            "Nothing was computed. Choose another --out."
+        )
+        raise WriteError(msg) from error
+
+
+def _check_new(path: Path, *, force: bool) -> None:
+    if path.is_dir():
+        msg = f"{path} is a folder; --out names a file here."
+        raise DatasetError(msg)
+    if path.exists() and not force:
+        msg = f"{path} exists. Choose another --out, or add --force to replace it."
+        raise DatasetError(msg)
+
+
+def _check_free(folder: Path, *, force: bool) -> None:
     if folder.is_file():
         msg = f"{folder} is a file; --out names a folder to make."
         raise DatasetError(msg)
@@ -50,45 +99,92 @@ def check_free(folder: Path, *, force: bool) -> None:
 
 @contextmanager
 def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
-    """A folder to fill that takes its name only when all of it is written."""
-    check_free(folder, force=force)
+    """A folder to fill that takes its name only when all of it is written.
+
+    What was written before an error of the system stays beside it, and the message
+    says where.
+    """
+    _check_free(folder, force=force)
     folder = folder.resolve()
-    folder.parent.mkdir(parents=True, exist_ok=True)
     mark = uuid.uuid4().hex[:8]
-    part = folder.parent / f".{folder.name}.{mark}.part"
+    part = folder.parent / f"{folder.name}.{mark}.part"
     old = folder.parent / f".{folder.name}.{mark}.old"
-    part.mkdir()
     try:
-        yield part
-        if folder.exists():
-            folder.rename(old)
-        part.rename(folder)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
+        with named_errors(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            part.mkdir()
+            yield part
+            if folder.exists():
+                folder.rename(old)
+            part.rename(folder)
+    except BaseException as error:
         if old.exists() and not folder.exists():
             old.rename(folder)
+        if isinstance(error, WriteError):
+            raise _what_is_left(part, error) from error
+        shutil.rmtree(part, ignore_errors=True)
         raise
     shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Says which file an error of the system is about."""
+    try:
+        yield
+    except WriteError:
+        raise
+    except OSError as error:
+        msg = f"{path} could not be written: {error.strerror or error}."
+        raise WriteError(msg) from error
+
+
+@contextmanager
+def whole_file(folder: Path, name: str) -> Iterator[Path]:
+    """A file of a result; no remains of it are left if it cannot be written."""
+    try:
+        with named_errors(Path(name)):
+            yield folder / name
+    except WriteError:
+        (folder / name).unlink(missing_ok=True)
+        raise
+
+
+def _what_is_left(part: Path, error: OSError) -> WriteError:
+    """The error with the place of what was written before it."""
+    written = sorted(path.name for path in part.iterdir()) if part.exists() else []
+    if not written:
+        shutil.rmtree(part, ignore_errors=True)
+        return WriteError(str(error))
+    return WriteError(f"{error} What was written is in {part}: {', '.join(written)}.")
+
+
+@contextmanager
 def new_file(path: Path, *, force: bool) -> Iterator[TextIO]:
     """A text file to fill that takes its name only when all of it is written."""
-    if path.is_dir():
-        msg = f"{path} is a folder; --out names a file here."
-        raise DatasetError(msg)
-    if path.exists() and not force:
-        msg = f"{path} exists. Choose another --out, or add --force to replace it."
-        raise DatasetError(msg)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _check_new(path, force=force)
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        os.replace(part, path)
+        with named_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("w", encoding="utf-8", newline="") as file:
+                yield file
+            os.replace(part, path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def labels_on_stdout(write_labels: Callable[[TextIO], None]) -> Iterator[None]:
+    """Prints the labels if they cannot be written: a run must not be lost."""
+    try:
+        yield
+    except (WriteError, DatasetError) as error:
+        write_labels(sys.stdout)
+        sys.stdout.flush()
+        msg = f"{error} The labels were printed on stdout instead."
+        raise WriteError(msg) from error
 
 
 def write_labels(

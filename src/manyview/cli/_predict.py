@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -57,6 +58,9 @@ def predict_command(
     from manyview._model_file import load_model
     from manyview.explain import relative_margins
 
+    file_path = None if as_json or str(out) == "-" else out
+    if file_path is not None:
+        _output.check_file(file_path, force=force)
     fitted = load_model(model)
     data = load_sources(
         make_request(
@@ -84,9 +88,18 @@ def predict_command(
             }
         )
         return
-    if out is None or str(out) == "-":
-        _output.write_labels(sys.stdout, names, clusters, confidence)
+    write_labels = partial(
+        _output.write_labels,
+        sample_ids=names,
+        labels=clusters,
+        confidence=confidence,
+    )
+    if file_path is None:
+        write_labels(sys.stdout)
         return
-    with _output.new_file(out, force=force) as file:
-        _output.write_labels(file, names, clusters, confidence)
+    with (
+        _output.labels_on_stdout(write_labels),
+        _output.new_file(file_path, force=force) as file,
+    ):
+        write_labels(file)
     _render.line(f"Written to {out}: {len(names):,} samples.")

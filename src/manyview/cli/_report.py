@@ -62,6 +62,8 @@ def report_command(
     from manyview.reporting._subject import ReportOptions
 
     summary = _output.read_result(result)
+    path = out or result / _output.REPORT
+    _output.check_file(path, force=True)
     data = load_sources(_stored_request(summary))
     names, labels = _stored_labels(result / _output.LABELS)
     if names != sample_names(data):
@@ -71,7 +73,6 @@ def report_command(
             "Run manyview cluster again."
         )
         raise DatasetError(msg)
-    path = out or result / _output.REPORT
     about: dict[str, Any] = {
         "title": title_of(data),
         "sample_ids": names,
@@ -83,12 +84,15 @@ def report_command(
         "choice": choice_of(summary),
     }
     model = result / _output.MODEL
-    if model.is_file():
-        report(load_model(model), as_views(data), path, **about)
-    else:
-        options = ReportOptions(**about)
-        views = as_views(data)
-        report_labels(labels, views, path, method=summary["method"], options=options)
+    views = as_views(data)
+    with _output.named_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if model.is_file():
+            report(load_model(model), views, path, **about)
+        else:
+            options = ReportOptions(**about)
+            method = summary["method"]
+            report_labels(labels, views, path, method=method, options=options)
     _render.line(f"Written to {path}.")
 
 

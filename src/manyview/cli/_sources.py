@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from manyview._names import NamedView
 from manyview.datasets import (
     MultiViewData,
     dataset_info,
@@ -114,8 +115,14 @@ def lazy_sources(request: Request) -> Any:
 
 
 def as_views(data: MultiViewData) -> dict[str, Any]:
-    """Views by name, the form that lets a model recognise them later."""
-    return dict(zip(data.view_names, data.views, strict=True))
+    """Views and features by name, the form that lets a model recognise them later."""
+    features = data.feature_names or (None,) * data.n_views
+    return {
+        name: NamedView(array=view, columns=columns)
+        for name, view, columns in zip(
+            data.view_names, data.views, features, strict=True
+        )
+    }
 
 
 def title_of(data: MultiViewData) -> str:

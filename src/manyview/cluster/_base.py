@@ -17,6 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from manyview._arrays import fill_masked
+from manyview._names import FeatureNames, NamedView, feature_names, sample_index
 from manyview._results import IterationRecord, OnIteration, SolverResult
 from manyview._scaling import ViewScale, learn_scales
 from manyview._sklearn_compat import _fit_context, _openmp_effective_n_threads
@@ -61,7 +63,8 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         X : list, tuple or dict of 2-D arrays, or one 2-D array
             The views: arrays, frames, sparse matrices or memory maps with one row per
             sample. A row of NaN marks a sample that lacks the view. One array is split
-            by ``view_sizes``. AnnData and MuData objects are accepted as well.
+            by ``view_sizes``. AnnData and MuData objects are accepted as well. Names of
+            columns are remembered; frames must agree in their index.
         y : None
             Ignored.
         on_iteration : callable, default=None
@@ -121,24 +124,38 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         layout = None if reset else self._layout
         views = check_views(X, view_sizes=self.view_sizes, layout=layout)
         if reset:
-            named = has_named_views(X)
-            self._remember_layout(views.names, views.n_features, named=named)
+            self._remember_layout(
+                views.names,
+                views.n_features,
+                named=has_named_views(X),
+                feature_names=views.feature_names,
+            )
             self._check_cluster_count(views.n_samples)
         return views
 
     def _remember_layout(
-        self, names: tuple[str, ...], n_features: tuple[int, ...], *, named: bool
+        self,
+        names: tuple[str, ...],
+        n_features: tuple[int, ...],
+        *,
+        named: bool,
+        feature_names: tuple[FeatureNames, ...],
     ) -> None:
-        self._layout = ViewLayout(names=names, n_features=n_features, named=named)
+        self._layout = ViewLayout(
+            names=names,
+            n_features=n_features,
+            named=named,
+            feature_names=feature_names,
+        )
         self.view_names_ = list(names)
         self.n_features_in_ = sum(n_features)
 
-    def _check_table(self, X: Any, *, reset: bool) -> Any:
+    def _check_table(self, X: Any, *, reset: bool) -> NamedView:
         try:
             # Whether values are finite is judged view by view, with a better message.
-            return validate_data(
+            array = validate_data(
                 self,
-                X,
+                fill_masked(X),
                 reset=reset,
                 accept_sparse="csr",
                 dtype="numeric",
@@ -148,6 +165,7 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
             raise
         except ValueError as error:
             raise ViewError(str(error)) from error
+        return NamedView(array=array, columns=feature_names(X), index=sample_index(X))
 
     def _check_cluster_count(self, n_samples: int) -> None:
         if self.n_clusters > n_samples:

@@ -46,6 +46,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
         ----------
         X : same forms as in `fit`
             New samples. A view may be None, or left out of a dict, if no sample has it.
+            Columns with names may come in any order.
 
         Returns
         -------

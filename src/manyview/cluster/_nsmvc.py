@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from manyview._results import NSMVCResult, OnIteration
 from manyview._scaling import SCALES
-from manyview._sklearn_compat import Interval, StrOptions
+from manyview._sklearn_compat import Interval, StrOptions, _get_output_config
 from manyview._typing import FloatArray, IntArray
 from manyview._views import ViewSet
 from manyview.cluster._base import (
@@ -204,6 +204,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         ----------
         X : same forms as in `fit`
             New samples. A view may be None, or left out of a dict, if no sample has it.
+            Columns with names may come in any order.
 
         Returns
         -------
@@ -214,7 +215,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
 
         return nearest_clusters(self._open(X), *self._linear_model())
 
-    def transform(self, X: Any) -> FloatArray:
+    def transform(self, X: Any) -> Any:
         """Fused distance of samples to each cluster's centre.
 
         Parameters
@@ -226,15 +227,17 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         -------
         distances : ndarray of shape (n_samples, n_clusters)
             Root of the weighted mean, over the views a sample has, of its squared
-            distances in scaled units.
+            distances in scaled units. After ``set_output(transform="pandas")`` a frame
+            with the index of the views.
         """
         from manyview._solvers._nsmvc import fused_scores
 
-        rows = self._open(X)
-        distances = np.empty((rows[0].n_samples, self.n_clusters))
+        views = self._check_views(X, reset=False)
+        rows = self._open_checked(views)
+        distances = np.empty((views.n_samples, self.n_clusters))
         for block, scores in fused_scores(rows, *self._linear_model()):
             distances[block] = np.sqrt(scores)
-        return distances
+        return self._with_index(distances, views.index)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the share of the scatter of X that the clusters leave unexplained.
@@ -336,10 +339,23 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
 
     def _open(self, X: Any) -> tuple[Rows, ...]:
         """New samples through the scales learned in fit."""
-        views = self._check_views(X, reset=False)
+        return self._open_checked(self._check_views(X, reset=False))
+
+    def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
         from manyview._rows import open_views
 
         return open_views(views, self.scales_)
+
+    def _with_index(self, distances: FloatArray, index: Any) -> Any:
+        """A frame with the index of the samples, if pandas output is wanted.
+
+        scikit-learn makes the frame itself, but sees no index in a list of views.
+        """
+        if index is None or _get_output_config("transform", self)["dense"] != "pandas":
+            return distances
+        import pandas as pd
+
+        return pd.DataFrame(distances, index=index)
 
     def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
         from manyview._numerics._pacing import view_slopes

@@ -16,7 +16,7 @@ from manyview.exceptions import DatasetError
 Alignment = Literal["strict", "intersection", "missing"]
 
 
-def align_views(
+def align_sources(
     views: Sequence[SourceView], how: Alignment
 ) -> tuple[tuple[View, ...], TextArray | None]:
     """Matrices with equal rows, and the sample names when there are any.

@@ -11,7 +11,7 @@ from manyview._typing import IntArray
 from manyview.datasets._align import (
     Alignment,
     align_labels,
-    align_views,
+    align_sources,
     encode_labels,
 )
 from manyview.datasets._model import MultiViewData
@@ -130,7 +130,7 @@ def read_views(
     )
     name, names, found = _read_sources(sources, options)
     views = [view for source in found for view in source.views]
-    values, sample_ids = align_views(views, align)
+    values, sample_ids = align_sources(views, align)
     true_classes = [s.labels for s in found if s.labels is not None]
     if labels_file is not None:
         label_options = ReadOptions(labels=labels, ids=ids, header=header)

@@ -45,15 +45,30 @@ class Roles:
     features: tuple[int, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """The content of one table.
+
+    names : of the feature columns. named : whether the file says so; columns of a table
+    without a header are numbered.
+    """
+
+    names: tuple[str, ...]
+    named: bool
+    features: FloatArray
+    ids: TextArray | None
+    labels: TextArray | None
+
+
 def read_table(path: Path, options: ReadOptions) -> Source:
     """Read the view(s), sample names and labels of one table."""
     if path.suffix.lower() == ".parquet":
-        names, features, ids, labels = _read_parquet(path, options)
+        table = _read_parquet(path, options)
     else:
-        names, features, ids, labels = _read_text(path, options)
+        table = _read_text(path, options)
     return Source(
-        views=_split_views(path, names, features, ids, options),
-        labels=_labels(path, labels, ids),
+        views=_split_views(path, table, options),
+        labels=_labels(path, table.labels, table.ids),
     )
 
 
@@ -61,10 +76,10 @@ def read_label_table(path: Path, options: ReadOptions) -> SourceLabels:
     """Read only a column of labels, and sample names when there are any."""
     # Other columns may hold anything: they are not looked at.
     if path.suffix.lower() == ".parquet":
-        _, _, ids, labels = _read_parquet(path, options, features=False)
+        table = _read_parquet(path, options, features=False)
     else:
-        _, _, ids, labels = _read_text(path, options, features=False)
-    found = _labels(path, labels, ids)
+        table = _read_text(path, options, features=False)
+    found = _labels(path, table.labels, table.ids)
     if found is None:
         msg = f"{path} has no column {options.labels!r}."
         raise DatasetError(msg)
@@ -81,13 +96,10 @@ def _labels(
 
 
 def _split_views(
-    path: Path,
-    names: tuple[str, ...],
-    features: FloatArray,
-    ids: TextArray | None,
-    options: ReadOptions,
+    path: Path, table: Table, options: ReadOptions
 ) -> tuple[SourceView, ...]:
     """One view, or one per prefix of ``view.feature`` column names."""
+    names, features, ids = table.names, table.features, table.ids
     prefixes = [name.partition(".")[0] if "." in name else None for name in names]
     if not options.several_views or not any(prefixes):
         values = clean_values(features, str(path), names)
@@ -96,7 +108,7 @@ def _split_views(
             origin=str(path),
             values=values,
             ids=ids,
-            feature_names=names,
+            feature_names=names if table.named else None,
         )
         return (view,)
     if None in prefixes:
@@ -163,10 +175,7 @@ def _shorten(names: list[str]) -> str:
 # csv and tsv
 
 
-def _read_text(
-    path: Path, options: ReadOptions, *, features: bool = True
-) -> tuple[tuple[str, ...], FloatArray, TextArray | None, TextArray | None]:
-    """Names of the feature columns, features, sample names, labels."""
+def _read_text(path: Path, options: ReadOptions, *, features: bool = True) -> Table:
     rows = _text_rows(path)
     first = next(rows, None)
     if first is None:
@@ -194,11 +203,12 @@ def _read_text(
     if not n_rows:
         msg = f"{path} has a header and no rows below it."
         raise DatasetError(msg)
-    return (
-        tuple(names[i] for i in roles.features),
-        np.concatenate(blocks),
-        np.array(ids, dtype=np.str_) if roles.ids is not None else None,
-        np.array(labels, dtype=np.str_) if roles.labels is not None else None,
+    return Table(
+        names=tuple(names[i] for i in roles.features),
+        named=has_header,
+        features=np.concatenate(blocks),
+        ids=np.array(ids, dtype=np.str_) if roles.ids is not None else None,
+        labels=np.array(labels, dtype=np.str_) if roles.labels is not None else None,
     )
 
 
@@ -295,9 +305,7 @@ def _numbers(
 # parquet
 
 
-def _read_parquet(
-    path: Path, options: ReadOptions, *, features: bool = True
-) -> tuple[tuple[str, ...], FloatArray, TextArray | None, TextArray | None]:
+def _read_parquet(path: Path, options: ReadOptions, *, features: bool = True) -> Table:
     """As ``_read_text``; a pandas index serves as sample names."""
     parquet = import_extra("pyarrow.parquet", "io", path)
     with reading(path, "parquet"):
@@ -329,7 +337,13 @@ def _read_parquet(
             values[:, at] = _arrow_numbers(path, names[column], table.column(column))
         ids = _arrow_text(path, table, roles.ids, "Sample ids")
         labels = _arrow_text(path, table, roles.labels, "Labels")
-    return tuple(names[i] for i in roles.features), values, ids, labels
+    return Table(
+        names=tuple(names[i] for i in roles.features),
+        named=True,
+        features=values,
+        ids=ids,
+        labels=labels,
+    )
 
 
 def _arrow_numbers(path: Path, name: str, column: Any) -> FloatArray:

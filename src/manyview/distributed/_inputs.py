@@ -13,12 +13,14 @@ import numpy as np
 from scipy import sparse
 
 from manyview._extras import import_extra
+from manyview._names import FeatureNames, NamedView, common_index, feature_names
 from manyview._typing import IntArray
 from manyview._views import (
     ViewLayout,
     ViewSet,
     check_views,
     common_rows,
+    match_columns,
     match_layout,
     name_views,
     view_columns,
@@ -32,6 +34,7 @@ class DaskViews:
 
     arrays : by name, with one chunk of columns; None for a view that nobody has.
     lengths : rows of each range. named : whether the names were given.
+    feature_names : names of each view's features, or None.
     layout : what the views are held against, if they were fitted before.
     """
 
@@ -39,6 +42,7 @@ class DaskViews:
     lengths: tuple[int, ...]
     n_features: tuple[int, ...]
     named: bool
+    feature_names: tuple[FeatureNames, ...]
     layout: ViewLayout | None
 
     @property
@@ -121,8 +125,15 @@ def read_views(
     views = name_views(given)
     if layout is not None:
         views = match_layout(views, layout, by_name=layout.named and named)
+    views = {name: _opened(view) for name, view in views.items()}
+    features = tuple(feature_names(view) for view in views.values())
     arrays = {name: _as_dask(view, name) for name, view in views.items()}
     common_rows(list(arrays.values()), list(arrays))
+    common_index(views)
+    if layout is not None:
+        for v, (name, array) in enumerate(arrays.items()):
+            if array is not None:
+                arrays[name] = match_columns(array, features[v], layout, v)
     known = [array for array in arrays.values() if array is not None]
     # The largest view is not rechunked, so the least data moves.
     largest = max(known, key=lambda array: array.nbytes)
@@ -138,6 +149,7 @@ def read_views(
             for v, array in enumerate(arrays.values())
         ),
         named=named,
+        feature_names=features,
         layout=layout,
     )
 
@@ -145,7 +157,7 @@ def read_views(
 def take_rows(X: Any, rows: IntArray) -> dict[str, Any]:
     """Some rows of every view, as they are, on this machine."""
     views = {
-        name: _as_dask(view, name)[rows]
+        name: _as_dask(_opened(view), name)[rows]
         for name, view in name_views(_named(X, None)).items()
     }
     found: dict[str, Any] = dask.compute(views)[0]
@@ -157,10 +169,15 @@ def _named(X: Any, view_sizes: Sequence[int] | None) -> Any:
     if isinstance(X, (str, Path)) and _is_zarr_group(Path(X)):
         X = _zarr_arrays(Path(X))
     elif not isinstance(X, (Mapping, list, tuple)):
-        table = _as_dask(X, "X")
+        X = _opened(X)
+        table, names = _as_dask(X, "X"), feature_names(X)
         assert table is not None
-        columns = view_columns(table.shape[1], view_sizes)
-        return [table[:, part] for part in columns]
+        return [
+            NamedView(
+                array=table[:, part], columns=None if names is None else names[part]
+            )
+            for part in view_columns(table.shape[1], view_sizes)
+        ]
     if view_sizes is not None:
         msg = (
             f"view_sizes={list(view_sizes)!r} splits one table, but X is already "
@@ -170,17 +187,23 @@ def _named(X: Any, view_sizes: Sequence[int] | None) -> Any:
     return X
 
 
+def _opened(view: Any) -> Any:
+    """What a path leads to; all else as it is."""
+    return _open_path(Path(view)) if isinstance(view, (str, Path)) else view
+
+
 def _as_dask(view: Any, name: str) -> Any:
-    """One view as a dask array of known shape; None stays None."""
+    """One opened view as a dask array of known shape; None stays None."""
     if view is None:
         return None
-    if isinstance(view, (str, Path)):
-        view = _open_path(Path(view))
+    if isinstance(view, NamedView):
+        view = view.array
     if hasattr(view, "to_dask_array"):
         view = _from_frame(view, name)
     if not isinstance(view, da.Array):
-        array = view if sparse.issparse(view) else np.asarray(view)
-        view = da.from_array(array, asarray=False)
+        # A mask must survive until the parts are checked.
+        kept = sparse.issparse(view) or isinstance(view, np.ma.MaskedArray)
+        view = da.from_array(view if kept else np.asarray(view), asarray=False)
     if view.ndim != 2 or view.shape[1] == 0:
         msg = (
             f"View {name!r} has shape {view.shape}, but a view is 2-D: samples in "

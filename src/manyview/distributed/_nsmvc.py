@@ -154,6 +154,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             Dask arrays, dask dataframes, or paths of zarr arrays or parquet, with one
             row per sample and in the same order; how rows are chunked is free. A row
             of NaN marks a sample that lacks the view. A zarr group is a dict of views.
+            Column names of dataframes are remembered; their indices are not compared.
         y : None
             Ignored.
         on_iteration : callable, default=None
@@ -329,7 +330,12 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             check_is_fitted(self)
             return read_views(X, view_sizes=self.view_sizes, layout=self._layout)
         views = read_views(X, view_sizes=self.view_sizes)
-        self._remember_layout(views.names, views.n_features, named=views.named)
+        self._remember_layout(
+            views.names,
+            views.n_features,
+            named=views.named,
+            feature_names=views.feature_names,
+        )
         self._check_cluster_count(views.n_samples)
         return views
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from manyview._arrays import ViewArray
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import (
     SCAN_ELEMENTS,
-    ViewArray,
+    ViewSet,
     check_views,
-    is_single_array,
     row_blocks,
 )
 from manyview.exceptions import ViewError
@@ -89,7 +89,7 @@ def separating_features(
     if labels.shape != (views.n_samples,):
         msg = f"labels have shape {labels.shape}, expected ({views.n_samples},)."
         raise ViewError(msg)
-    names = feature_names or names_of_features(X, views.n_features)
+    names = feature_names or names_of_features(views)
     found: list[list[FeatureEffect]] = [[] for _ in range(int(labels.max()) + 1)]
     for array, present, view, columns in zip(
         views.arrays, views.present, views.names, names, strict=True
@@ -116,35 +116,11 @@ def separating_features(
     )
 
 
-def names_of_features(X: Any, n_features: Sequence[int]) -> tuple[tuple[str, ...], ...]:
-    """Column names where a view is a data frame, column numbers elsewhere.
-
-    Parameters
-    ----------
-    X : views in any form that an estimator takes
-        The views.
-    n_features : sequence of int
-        Features per view.
-
-    Returns
-    -------
-    names : tuple of tuple of str
-        One name per feature and view.
-    """
-    if is_single_array(X):
-        columns = [str(name) for name in getattr(X, "columns", range(sum(n_features)))]
-        edges = np.cumsum([0, *n_features])
-        return tuple(
-            tuple(columns[edges[v] : edges[v + 1]]) for v in range(len(n_features))
-        )
-    views: list[Any] = [None] * len(n_features)
-    if isinstance(X, Mapping):
-        views = list(X.values())
-    elif isinstance(X, (list, tuple)):
-        views = list(X)
+def names_of_features(views: ViewSet) -> tuple[tuple[str, ...], ...]:
+    """Names of every view's features where it has them, column numbers elsewhere."""
     return tuple(
-        tuple(str(name) for name in getattr(view, "columns", range(width)))
-        for view, width in zip(views, n_features, strict=True)
+        names or tuple(str(column) for column in range(width))
+        for names, width in zip(views.feature_names, views.n_features, strict=True)
     )
 
 

@@ -1,0 +1,192 @@
+"""One view of any form as a real 2-D array or CSR matrix."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from manyview._names import NamedView, feature_names, is_annotated
+from manyview.exceptions import ViewError
+
+ViewArray: TypeAlias = "npt.NDArray[Any] | sparse.csr_array"
+
+
+def as_array(view: Any, name: str) -> ViewArray | None:
+    """One view as a real 2-D array or CSR matrix; None stays None."""
+    if view is None:
+        return None
+    if isinstance(view, NamedView):
+        return as_array(view.array, name)
+    if is_annotated(view):
+        view = view.X
+    if sparse.issparse(view):
+        return _as_csr(view, name)
+    if hasattr(view, "columns"):
+        array = _from_frame(view, name)
+    elif isinstance(view, np.ndarray):
+        array = fill_masked(view)
+    else:
+        try:
+            array = np.asarray(view)
+        except ValueError as error:
+            msg = (
+                f"View {name!r} is a {type(view).__name__} that NumPy cannot read as "
+                f"one array ({error}). Pass rows of equal length."
+            )
+            raise ViewError(msg) from error
+    if array.ndim != 2:
+        msg = (
+            f"View {name!r} has {array.ndim} dimension(s) and shape {array.shape}, "
+            "but a view is 2-D: samples in rows, features in columns. "
+            "Reshape it, e.g. with array.reshape(n_samples, -1)."
+        )
+        raise ViewError(msg)
+    if array.shape[1] == 0:
+        msg = (
+            f"View {name!r} has no features (shape {array.shape}). "
+            "Leave the view out or give it columns."
+        )
+        raise ViewError(msg)
+    return _as_real(array, name)
+
+
+def fill_masked(X: Any) -> Any:
+    """A masked array with NaN in place of what its mask hides; all else as it is."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.is_masked(X):
+        return X.data
+    values = X.data.astype(np.result_type(X.dtype, np.float32))
+    values[np.ma.getmaskarray(X)] = np.nan
+    return values
+
+
+def _as_real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    if array.dtype.kind in "buif":
+        return array
+    if array.dtype.kind == "c":
+        msg = (
+            f"View {name!r} holds complex numbers. "
+            "Pass real features, e.g. real and imaginary part as two columns."
+        )
+        raise ViewError(msg)
+    if array.dtype.kind == "O":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    row, column = _first_bad_cell(array)
+    msg = (
+        f"View {name!r} is not numeric: row {row}, column {column} holds "
+        f"{array[row, column]!r}. Encode or drop that column."
+    )
+    raise ViewError(msg)
+
+
+def _first_bad_cell(array: npt.NDArray[Any]) -> tuple[int, int]:
+    for row, column in np.ndindex(array.shape):
+        if array.dtype.kind != "O":
+            return row, column
+        try:
+            float(array[row, column])
+        except (TypeError, ValueError):
+            return row, column
+    return 0, 0
+
+
+def _as_csr(view: Any, name: str) -> sparse.csr_array:
+    if view.ndim != 2 or view.shape[1] == 0:
+        msg = f"View {name!r} is sparse of shape {view.shape}; a view is 2-D."
+        raise ViewError(msg)
+    if view.dtype.kind not in "buif":
+        msg = (
+            f"View {name!r} is sparse with dtype {view.dtype}, not real numbers. "
+            "Cast it to float first."
+        )
+        raise ViewError(msg)
+    dtype = np.float32 if view.dtype == np.float32 else np.float64
+    matrix = sparse.csr_array(view, dtype=dtype)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _from_frame(frame: Any, name: str) -> npt.NDArray[Any]:
+    """A pandas or polars frame as one array, float32 kept when all columns are."""
+    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else None
+        if numeric is None:
+            numeric = getattr(dtype, "kind", "O") in "buif"
+        if not numeric and str(dtype).lower() not in {"bool", "boolean"}:
+            msg = (
+                f"View {name!r}: column {column!r} is not numeric (dtype {dtype}). "
+                "Encode or drop it."
+            )
+            raise ViewError(msg)
+    if hasattr(frame, "dtypes") and hasattr(frame, "iloc"):  # pandas
+        masked = any(not isinstance(dtype, np.dtype) for dtype in frame.dtypes)
+        if masked:
+            return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(frame.to_numpy())
+
+
+def annotated_views(X: Any) -> dict[str, Any]:
+    """Modalities of a MuData, or the `obsm` entries of an AnnData, by name."""
+    if not hasattr(X, "mod"):
+        if not len(X.obsm):
+            msg = (
+                "The AnnData object has no obsm entries to serve as views. "
+                "Store one matrix per view in .obsm, or pass a list of arrays."
+            )
+            raise ViewError(msg)
+        return {
+            str(name): NamedView(
+                array=array, columns=feature_names(array), index=X.obs_names
+            )
+            for name, array in X.obsm.items()
+        }
+    return {
+        str(name): NamedView(
+            array=_spread_rows(
+                modality.X,
+                X.obs_names.get_indexer(modality.obs_names),
+                X.n_obs,
+                str(name),
+            ),
+            columns=feature_names(modality),
+            index=X.obs_names,
+        )
+        for name, modality in X.mod.items()
+    }
+
+
+def _spread_rows(
+    matrix: Any, position: npt.NDArray[np.intp], n_samples: int, name: str
+) -> ViewArray:
+    """Place the rows of a modality among all samples; the others become missing."""
+    array = as_array(matrix, name)
+    assert array is not None
+    if array.shape[0] == n_samples and bool(np.all(position == np.arange(n_samples))):
+        return array
+    if sparse.issparse(array):
+        # A row whose only stored entry is NaN marks a missing sample.
+        rows = np.setdiff1d(np.arange(n_samples), position)
+        absent = sparse.csr_array(
+            (np.full(len(rows), np.nan), (rows, np.zeros_like(rows))),
+            shape=(n_samples, array.shape[1]),
+        )
+        entries = array.tocoo()
+        return sparse.csr_array(
+            sparse.coo_array(
+                (entries.data, (position[entries.row], entries.col)), shape=absent.shape
+            )
+            + absent
+        )
+    dtype = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
+    spread = np.full((n_samples, array.shape[1]), np.nan, dtype=dtype)
+    spread[position] = array
+    return spread
