@@ -15,12 +15,12 @@ to every other centre from below. They hold for the slopes of the sweep's start.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from manyview._numerics._jit import kernel
 
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def linearise(
     view_losses: FloatArray,
     exponents: FloatArray,
@@ -47,7 +47,7 @@ def linearise(
             out_reach[v] = phi / 4.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _best_by_powers(
     distances_i: FloatArray,
     selected_i: BoolArray,
@@ -86,7 +86,7 @@ def _best_by_powers(
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _is_clear(
     linear: FloatArray,
     bound: FloatArray,
@@ -105,7 +105,7 @@ def _is_clear(
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def bound_slack(
     view_losses: FloatArray,
     exponents: FloatArray,
@@ -133,7 +133,7 @@ def bound_slack(
     return float(np.sqrt(most / least * (1.0 + bend) / (1.0 - bend)) * (1.0 + 1e-9))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def relax_bounds(
     labels: IntArray,
     shifts: FloatArray,
@@ -153,7 +153,7 @@ def relax_bounds(
         out_lower[i] = out_lower[i] * shrink - other_shifts[labels[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def doubtful_rows(
     upper: FloatArray, lower: FloatArray, slack: float, out_rows: IntArray
 ) -> int:
@@ -166,7 +166,7 @@ def doubtful_rows(
     return n_found
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _renew_bounds(
     distances_i: FloatArray,
     rounding_i: FloatArray,
@@ -192,7 +192,7 @@ def _renew_bounds(
     return np.sqrt(own + error), np.sqrt(max(nearest - error, 0.0))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sweep_sequential(
     distances: FloatArray,
     rounding: FloatArray,
@@ -282,7 +282,7 @@ def sweep_sequential(
     return int(n_rows)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sweep_majorize(
     distances: FloatArray,
     rounding: FloatArray,

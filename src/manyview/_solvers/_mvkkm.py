@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from manyview._numerics._gram import (
     gaussian_kernel,
     linear_kernel,
 )
-from manyview._results import IterationRecord, OnIteration, SolverResult
+from manyview._numerics._distances import SAME_POINT_EXPANDED
+from manyview._results import SAME_CRITERION, IterationRecord, OnIteration, SolverResult
 from manyview._rows import Rows
 from manyview._solvers._spectral import scaled_points, varying_views
 from manyview._typing import FloatArray, IntArray
@@ -25,8 +26,6 @@ SMALLEST_WEIGHT = 1e-5
 # A sample moves only for a gain above this share of the kernel's diagonal: less is
 # rounding, and moving to and fro on it would never end.
 SMALLEST_GAIN = 1e-12
-# Objectives of two restarts that differ by less, relatively, are the same.
-SAME_OBJECTIVE = 1e-9
 # Rows of candidates whose gain is estimated together.
 CANDIDATE_ROWS = 256
 
@@ -51,6 +50,12 @@ class MVKKMResult(SolverResult):
     """
 
     view_weights: FloatArray
+
+    @property
+    def rounding(self) -> float:
+        # Kernels have a mean squared distance of 1, so sums over samples that cancel
+        # are about as large as the number of samples.
+        return SAME_CRITERION * self.objective + SAME_POINT_EXPANDED * len(self.labels)
 
 
 def view_kernels(views: tuple[Rows, ...], kernel: str) -> ViewKernels:
@@ -118,19 +123,6 @@ def solve_mvkkm(
         history=tuple(history),
         view_weights=view_weights,
     )
-
-
-def choose_restart(runs: Iterable[MVKKMResult]) -> MVKKMResult:
-    """The run with the smallest objective, the first one among equals.
-
-    Restarts often end in the same clusters, numbered differently; rounding should not
-    decide between them.
-    """
-
-    def better(best: MVKKMResult, run: MVKKMResult) -> MVKKMResult:
-        return run if run.objective < best.objective * (1.0 - SAME_OBJECTIVE) else best
-
-    return reduce(better, runs)
 
 
 def combine(kernels: Sequence[FloatArray], factors: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -152,15 +152,6 @@ def _iterate(samples: Samples, at: Progress, max_iter: int) -> Progress:
     if record.iteration == max_iter:
         return replace(at, pace=at.pace + 1, iteration=0, converged=False)
     return replace(at, iteration=record.iteration)
-
-
-def choose_restart(runs: Iterable[NSMVCResult]) -> NSMVCResult:
-    """The run that leaves the smallest share of the views' scatter unexplained.
-
-    Objectives of two runs do not compare, because their exponents differ. Runs are
-    taken one by one, so a generator keeps no more than two alive.
-    """
-    return min(runs, key=lambda run: float(run.unexplained.sum()))
 
 
 def fused_scores(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manyview._numerics import _weighted as kernels
-from manyview._results import IterationRecord, OnIteration, SolverResult
+from manyview._results import ExplainingResult, IterationRecord, OnIteration
 from manyview._rows import Rows, SparseRows
 from manyview._solvers._start import Start, start_from_labels, start_kmeans_plusplus
 from manyview._solvers._table import DistanceTable, sample_blocks
@@ -20,17 +20,15 @@ SMALLEST_DISTANCE = 1e-8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CentroidResult(SolverResult):
+class CentroidResult(ExplainingResult):
     """One run of a method of the k-means family.
 
     centers : per view (n_clusters, n_features_v), in scaled units.
     view_weights : (n_views,), each view's share of the say; they add up to 1.
-    unexplained : (n_views,), share of each view's scatter left within clusters.
     """
 
     centers: tuple[FloatArray, ...]
     view_weights: FloatArray
-    unexplained: FloatArray
 
 
 class History:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,9 +40,6 @@ class _Lloyd(CentroidClusterer):
         return solve_kmeans(
             prepared, start, max_iter=self.max_iter, on_iteration=on_iteration
         )
-
-    def _choose(self, runs: Iterable[Any]) -> Any:
-        return min(runs, key=lambda run: float(run.objective))
 
 
 class ConcatKMeans(_Lloyd):

@@ -15,12 +15,13 @@ import numpy as np
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from manyview._results import NSMVCResult
 from manyview._rows import open_views
-from manyview._sklearn_compat import StrOptions, _fit_context
-from manyview._solvers._nsmvc import Progress, choose_restart, run_paces, unexplained
+from manyview._sklearn_compat import StrOptions
+from manyview._solvers._nsmvc import Progress, run_paces, unexplained
+from manyview._solvers._restarts import choose_restart
+from manyview._threads import one_blas_thread
 from manyview._version import __version__
 from manyview.cluster import NSMVC
 from manyview.cluster._base import OnRestartIteration, report_progress
@@ -142,7 +143,6 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any = None, *, on_iteration: OnRestartIteration | None = None
     ) -> Self:
@@ -164,8 +164,11 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         self : object
             The fitted estimator.
         """
+        return super().fit(X, y, on_iteration=on_iteration)
+
+    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
         # On the default scheduler parts run side by side in this very process.
-        with threadpool_limits(1, "blas"), self._cluster_errors():
+        with one_blas_thread(), self._cluster_errors():
             data = open_data(self._read(X, reset=True), self.scale, self.persist)
             self.scales_ = data.scales
             checkpoint = self._open_checkpoint(data)
@@ -175,7 +178,6 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             if checkpoint is not None:
                 checkpoint.remove()
         self._warn_unless_converged(best)
-        return self
 
     def predict(self, X: Any) -> Any:
         """Cluster of new samples.
