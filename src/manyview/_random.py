@@ -16,4 +16,5 @@ def random_source(
     """
     if random_state is None:
         return np.random.RandomState()
-    return check_random_state(random_state)
+    source: np.random.RandomState = check_random_state(random_state)
+    return source

@@ -120,7 +120,8 @@ def share_rounding(share: float) -> float:
     scatter is a mean of their squares. Where it is tiny, because the clusters are, its
     relative error is larger.
     """
-    return SAME_CRITERION * share + SAME_DISTANCE * (2 * np.sqrt(share) + SAME_DISTANCE)
+    in_distances = SAME_DISTANCE * (2.0 * share**0.5 + SAME_DISTANCE)
+    return float(SAME_CRITERION * share + in_distances)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

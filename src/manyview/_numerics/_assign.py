@@ -15,8 +15,8 @@ to every other centre from below. They hold for the slopes of the sweep's start.
 from __future__ import annotations
 
 import numpy as np
-from manyview._numerics._jit import kernel
 
+from manyview._numerics._jit import kernel
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 
@@ -48,6 +48,21 @@ def linearise(
 
 
 @kernel()
+def first_best(values: FloatArray, current: int, noise: float) -> int:
+    """The smallest value; of those within `noise` the current one, else the first.
+
+    What rounding alone could decide is a tie, and a tie is decided by its place.
+    """
+    limit = values.min() + noise
+    if values[current] <= limit:
+        return current
+    best = 0
+    while values[best] > limit:
+        best += 1
+    return best
+
+
+@kernel()
 def _best_by_powers(
     distances_i: FloatArray,
     selected_i: BoolArray,
@@ -62,7 +77,7 @@ def _best_by_powers(
     of a large sum would drown in rounding.
     """
     n_views, n_clusters = distances_i.shape
-    best, best_change = current, -tolerance
+    changes = np.zeros(n_clusters)
     for j in range(n_clusters):
         if j == current:
             continue
@@ -81,9 +96,8 @@ def _best_by_powers(
                 change += before**eta * np.expm1(eta * step)
             else:
                 change += after**eta - before**eta
-        if change < best_change:
-            best, best_change = j, change
-    return best
+        changes[j] = change
+    return first_best(changes, current, tolerance)
 
 
 @kernel()
@@ -343,8 +357,7 @@ def sweep_majorize(
             if linear[j] < linear[best]:
                 best = j
         if exact[r]:
-            if not linear[best] < -noise:
-                best = current
+            best = first_best(linear, current, noise)
         elif pinned or not _is_clear(linear, bound, best, current, noise):
             n_left += 1
             continue

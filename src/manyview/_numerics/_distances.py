@@ -7,8 +7,8 @@ view's CSR arrays plus the ids of the rows meant. Sums are kept in float64 throu
 from __future__ import annotations
 
 import numpy as np
-from manyview._numerics._jit import kernel
 
+from manyview._numerics._jit import kernel
 from manyview._typing import FloatArray, IntArray
 
 # Squared relative size below which a distance taken by differences is rounding only:

@@ -30,7 +30,7 @@ def count_distinct_rows(arrays: Sequence[Any], enough: int) -> int:
 
 def _row_keys(rows: Any) -> Iterator[bytes]:
     """One key per row, equal for equal rows."""
-    if sparse.issparse(rows):
+    if isinstance(rows, sparse.csr_array):
         filled = rows.copy()
         filled.eliminate_zeros()
         for start, stop in zip(filled.indptr[:-1], filled.indptr[1:], strict=True):

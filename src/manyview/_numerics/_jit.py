@@ -5,16 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import cache
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from numba import njit
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
-def kernel(
-    *, fastmath: set[str] | bool = False
-) -> Callable[[Kernel], Kernel]:
+def kernel(*, fastmath: set[str] | bool = False) -> Callable[[Kernel], Kernel]:
     """Compile a function without the interpreter lock, and cache the machine code.
 
     Where no folder for the cache can be written, functions are compiled anew in every
@@ -23,12 +21,13 @@ def kernel(
 
     def compile_it(function: Kernel) -> Kernel:
         try:
-            return njit(cache=True, nogil=True, fastmath=fastmath)(function)
+            compiled = njit(cache=True, nogil=True, fastmath=fastmath)(function)
+            return cast(Kernel, compiled)
         except RuntimeError as error:
             if "cannot cache function" not in str(error):
                 raise
         _warn_uncached()
-        return njit(nogil=True, fastmath=fastmath)(function)
+        return cast(Kernel, njit(nogil=True, fastmath=fastmath)(function))
 
     return compile_it
 

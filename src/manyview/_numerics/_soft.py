@@ -39,8 +39,11 @@ def mixture_weights(distances: FloatArray, threshold: float) -> FloatArray:
 
 
 def hard_weights(distances: FloatArray, threshold: float) -> FloatArray:
-    """1 up to the threshold, 0 beyond."""
-    return np.where(distances <= threshold, 1.0, 0.0)
+    """1 up to the threshold, 0 beyond what rounding adds to it.
+
+    The threshold is the distance of a sample, which later iterations take anew.
+    """
+    return np.where(distances <= (1.0 + 1e-9) * threshold, 1.0, 0.0)
 
 
 def rank_threshold(values: FloatArray, fraction: float) -> float:

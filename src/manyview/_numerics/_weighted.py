@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import numpy as np
-from manyview._numerics._jit import kernel
 
+from manyview._numerics._assign import first_best
+from manyview._numerics._jit import kernel
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 
@@ -57,8 +58,7 @@ def assign_weighted(
                 n_left += 1
                 continue
         out_pending[i] = False
-        if change[best] < -noise:
-            out_labels[i] = best
+        out_labels[i] = first_best(change, current, noise)
     return n_left
 
 

@@ -72,6 +72,7 @@ def solve_kmeans(
         history=tuple(history.records),
         centers=centers,
         view_weights=ones / n_views,
+        score_weights=ones,
         unexplained=unexplained_shares(views, centers, samples.labels),
         inertia_share=history.objective / scatter if scatter > 0.0 else 0.0,
     )

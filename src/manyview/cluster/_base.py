@@ -46,7 +46,9 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
     """
 
     # Fitted attributes whose names do not end in an underscore.
-    _private_fitted: ClassVar[frozenset[str]] = frozenset({"_layout", "_centers"})
+    _private_fitted: ClassVar[frozenset[str]] = frozenset(
+        {"_layout", "_centers", "_score_weights"}
+    )
 
     n_clusters: int
     view_sizes: Sequence[int] | None

@@ -10,7 +10,6 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview._typing import FloatArray
 from manyview.cluster._centroids import (
     INIT_CONSTRAINT,
     SHARED_CONSTRAINTS,
@@ -174,6 +173,3 @@ class CAMVC(CentroidClusterer):
             tol=self.tol,
             on_iteration=on_iteration,
         )
-
-    def _score_weights(self) -> FloatArray:
-        return np.asarray(self.view_weights_**self.weight_exponent)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions
-from manyview._typing import FloatArray, IntArray
+from manyview._typing import IntArray
 from manyview._views import ViewSet
 from manyview.cluster._base import BaseMultiViewClusterer, scaled_rows
 
@@ -51,16 +51,11 @@ class CentroidClusterer(BaseMultiViewClusterer):
         """
         views = self._check_views(X, reset=False)
         from manyview._rows import open_views
-        from manyview._solvers._nsmvc import nearest_clusters
-        from manyview._solvers._weighted import nearest_by_distance
+        from manyview._solvers._nearest import nearest_by_distance, nearest_clusters
 
         nearest = nearest_by_distance if self._plain_distances else nearest_clusters
         rows = open_views(self._used(views), self.scales_)
-        return nearest(rows, self._centers, self._score_weights())
-
-    def _score_weights(self) -> FloatArray:
-        """(n_views,), what multiplies the distances of each view in `predict`."""
-        return self.view_weights_
+        return nearest(rows, self._centers, self._score_weights)
 
     def _n_restarts(self) -> int:
         return self.n_init
@@ -82,6 +77,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
             for scale, centers in zip(self.scales_, best.centers, strict=True)
         ]
         self.view_weights_ = best.view_weights
+        self._score_weights = best.score_weights
         self.unexplained_ = best.unexplained
         self.objective_ = best.objective
         self.n_iter_ = best.n_iter

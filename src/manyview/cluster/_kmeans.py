@@ -10,7 +10,6 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview._typing import FloatArray
 from manyview._views import ViewSet
 from manyview.cluster._centroids import SHARED_CONSTRAINTS, CentroidClusterer
 from manyview.exceptions import ViewError
@@ -269,9 +268,6 @@ class ViewKMeans(_Lloyd):
             )
             raise ViewError(msg)
         return ViewSet(arrays=(array,), present=(None,), names=(name,))
-
-    def _score_weights(self) -> FloatArray:
-        return np.ones(1)
 
     def _store(self, best: CentroidResult) -> None:
         super()._store(best)

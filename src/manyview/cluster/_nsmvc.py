@@ -209,7 +209,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         labels : ndarray of shape (n_samples,)
             Cluster of each sample.
         """
-        from manyview._solvers._nsmvc import nearest_clusters
+        from manyview._solvers._nearest import nearest_clusters
 
         return nearest_clusters(self._open(X), *self._linear_model())
 
@@ -227,7 +227,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
             Root of the weighted mean, over the views a sample has, of its squared
             distances in scaled units.
         """
-        from manyview._solvers._nsmvc import fused_scores
+        from manyview._solvers._nearest import fused_scores
 
         rows = self._open(X)
         distances = np.empty((rows[0].n_samples, self.n_clusters))
@@ -251,7 +251,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
             Between minus the number of views (nothing explained) and 0, on data like
             that of `fit`. Unlike the objective it compares between fits.
         """
-        from manyview._solvers._nsmvc import nearest_clusters, unexplained_shares
+        from manyview._solvers._nearest import nearest_clusters
+        from manyview._solvers._nsmvc import unexplained_shares
 
         rows = self._open(X)
         centers, weights = self._linear_model()

@@ -164,7 +164,8 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         self : object
             The fitted estimator.
         """
-        return super().fit(X, y, on_iteration=on_iteration)
+        super().fit(X, y, on_iteration=on_iteration)
+        return self
 
     def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
         # On the default scheduler parts run side by side in this very process.
@@ -254,7 +255,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         model = NSMVC(**{name: getattr(self, name) for name in names})
         model.set_params(assignment="majorize")
         for name, value in vars(self).items():
-            if name.endswith("_") or name in {"_layout", "_centers"}:
+            if name.endswith("_") or name in self._private_fitted:
                 setattr(model, name, value)
         found = dask.compute(self.labels_, self.joined_pace_)
         model.labels_, model.joined_pace_ = found

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from manyview._random import random_source
 
+from manyview._random import random_source
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview.explain._margins import Geometry, label_geometry, model_geometry
 
