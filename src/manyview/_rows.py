@@ -494,8 +494,13 @@ def _prepare(centers: FloatArray, dtype: np.dtype[Any]) -> PreparedCenters:
 
 
 def _product_error(dtype: np.dtype[Any], n_features: int) -> float:
-    """Relative error of a distance expanded into products of this precision."""
-    return float(np.finfo(dtype).eps * (8 + np.sqrt(n_features)))
+    """Relative error of a distance expanded into products of this precision.
+
+    Never less than that of a distance by differences, of up to twice the summed squared
+    lengths: what is clear before refinement must be clear after it.
+    """
+    expanded = float(np.finfo(dtype).eps * (8 + np.sqrt(n_features)))
+    return max(expanded, 2 * kernels.DIRECT_ERROR)
 
 
 def _mapped_bytes(raw: npt.NDArray[Any], rows: RowIndex) -> int:

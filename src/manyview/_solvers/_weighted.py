@@ -208,7 +208,7 @@ class WeightedSamples:
         if total == 0.0:
             view_weights, total = np.ones(len(self.views)), float(len(self.views))
         score_weights = (view_weights / total) ** exponent
-        self.labels = nearest(self.views, self.centers, score_weights)
+        self.labels[:] = nearest(self.views, self.centers, score_weights)
         self.measure()
         scatter = np.array([view.scatter for view in self.views])
         divisor = np.where(self.informative, scatter, 1.0)
