@@ -1,8 +1,8 @@
 """Random small problems, and what comes out of them on this machine.
 
-Run as ``python -m tests.machine_problems FIRST LAST``: prints one line per problem,
-estimator and form of input, with a digest of the labels. Environment variables decide
-what processor BLAS and compiled code believe in (see `test_machines.py`).
+Run as ``python -m tests.machine_problems FIRST LAST [FORM ...]``: prints one line per
+problem, estimator and form of input, with a digest of the labels. Environment variables
+decide what processor BLAS and compiled code believe in (see `test_machines.py`).
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from manyview import cluster
 
 SCALES = ("auto", "minmax", "zscore", "l2", "energy", None)
 OTHERS = [name for name in cluster.__all__ if name != "NSMVC"]
-REFERENCE = "plain"
+FORMS = ("plain", "fortran", "float32", "sparse", "threads")
 
 
 def make_problem(seed):
@@ -54,21 +54,23 @@ def estimators(seed, n_clusters):
     yield getattr(cluster, OTHERS[seed % len(OTHERS)])(n_clusters, **common)
 
 
-def forms(views):
-    """The same numbers in other clothes, and how many threads may work on them."""
-    yield REFERENCE, 1, [np.ascontiguousarray(view) for view in views]
-    yield "fortran", 1, [np.asfortranarray(view) for view in views]
-    yield "float32", 1, [view.astype(np.float32) for view in views]
-    yield "sparse", 1, [sparse.csr_array(view) for view in views]
-    yield "threads", 2, views
+def in_form(views, form):
+    """The same numbers in another form."""
+    convert = {
+        "fortran": np.asfortranarray,
+        "float32": np.float32,
+        "sparse": sparse.csr_array,
+    }.get(form, np.ascontiguousarray)
+    return [convert(view) for view in views]
 
 
-def digests(seed):
+def digests(seed, forms):
     """(estimator, form, digest of the labels) of one problem."""
     views, n_clusters = make_problem(seed)
     for estimator in estimators(seed, n_clusters):
         name = type(estimator).__name__ + "-" + getattr(estimator, "assignment", "")
-        for form, n_threads, X in forms(views):
+        for form in forms:
+            X, n_threads = in_form(views, form), 2 if form == "threads" else 1
             if "n_jobs" in estimator.get_params():
                 estimator.set_params(n_jobs=n_threads)
             with threadpool_limits(n_threads), warnings.catch_warnings():
@@ -79,7 +81,7 @@ def digests(seed):
 
 
 if __name__ == "__main__":
-    first, last = map(int, sys.argv[1:])
-    for seed in range(first, last):
-        for name, form, digest in digests(seed):
+    _, first, last, *forms = sys.argv
+    for seed in range(int(first), int(last)):
+        for name, form, digest in digests(seed, forms or FORMS):
             sys.stdout.write(f"{seed} {name} {form} {digest}\n")
