@@ -122,7 +122,10 @@ def spool(views: ViewSet) -> ViewSet:
 
 
 def open_rows(
-    views: ViewSet, scales: tuple[ViewScale, ...], keep_scaled: bool, n_samples: int
+    views: ViewSet,
+    scales: tuple[ViewScale, ...],
+    keep_scaled: bool,
+    n_samples: int | None = None,
 ) -> tuple[Rows, ...]:
     """Scaled rows of one part of `n_samples`."""
     rows = open_views(views, scales, keep_scaled=keep_scaled, n_samples=n_samples)
