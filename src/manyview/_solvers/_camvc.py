@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from manyview._numerics._soft import SAME_LOSS
 from manyview._numerics._weighted import simplex_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
-from manyview._solvers._samples import SAME_LOSS
 from manyview._solvers._start import Start
 from manyview._solvers._weighted import CentroidResult, History, WeightedSamples
 from manyview._typing import FloatArray
@@ -40,7 +40,7 @@ def solve_camvc(
             samples.safe_totals(capped), weight_exponent, samples.informative
         )
         slopes = view_weights**weight_exponent
-        inside = distances <= SAME_LOSS * caps[:, None]
+        inside = distances <= (1.0 + SAME_LOSS) * caps[:, None]
         sample_weights = inside * (0.5 * slopes[:, None] / samples.safe(distances))
         history.add(
             stage=1,

@@ -9,10 +9,6 @@ import numpy as np
 
 from manyview._typing import FloatArray, IntArray
 
-# A loss that exceeds a threshold by rounding only does not exceed it: symmetric data
-# has many samples of the same loss, and thresholds are losses of samples.
-SAME_LOSS = 1.0 + 1e-9
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LossSummary:

@@ -106,8 +106,13 @@ class WeightedSamples:
         return len(self.centers[0])
 
     def distances(self) -> FloatArray:
-        """(n_views, n_samples), e_vi: distances to the samples' own centres."""
-        return np.sqrt(self.losses)
+        """(n_views, n_samples), e_vi: distances to the samples' own centres.
+
+        What is not told from zero is zero: thresholds are distances of samples, and one
+        made of rounding would let rounding select.
+        """
+        distances = np.sqrt(self.losses)
+        return np.where(distances < self.floors[:, None], 0.0, distances)
 
     def safe(self, distances: FloatArray) -> FloatArray:
         """Distances that may be divided by."""
