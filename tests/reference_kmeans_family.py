@@ -68,6 +68,20 @@ def assign(views, labels, weights, centers):
     return updated
 
 
+def settle(views, weights, centers, present, power=1):
+    """The last step of a run: least weighted sum of distances, as for new samples."""
+    labels = np.zeros(len(views[0]), dtype=int)
+    for i in range(len(labels)):
+        scores = np.zeros(len(centers[0]))
+        for v, view in enumerate(views):
+            if present[v][i]:
+                for j, center in enumerate(centers[v]):
+                    distance = np.sqrt(squared_distance(view[i], center))
+                    scores[j] += weights[v] * distance**power
+        labels[i] = np.argmin(scores)
+    return labels
+
+
 def distances(views, labels, centers, present):
     """e_vi, zero where a sample lacks the view."""
     result = np.zeros((len(views), len(labels)))
@@ -106,7 +120,7 @@ def camvc(views, labels, n_clusters, g, q, n_rounds, present=None):
                 inside = present[v][i] and e[v, i] <= caps[v]
                 weights[v, i] = inside * a[v] ** g / (2 * max(e[v, i], floor[v]))
         objectives.append(float(np.sum(a**g * h)))
-    return labels, a, objectives
+    return settle(views, a**g, centers, present), a, objectives
 
 
 def logistic_weight(loss, threshold):
@@ -150,7 +164,9 @@ def mspl(views, labels, n_clusters, pace_start, n_paces, max_iter, present=None)
             labels = moved
             if settled:
                 break
-    return labels, records
+    t = [logistic_weight(losses[v], lam[v])[present[v]] for v in range(len(views))]
+    mean = [weights.mean() for weights in t]
+    return settle(views, mean, centers, present, power=2), records
 
 
 def mixture_weight(e, lam):
@@ -195,7 +211,7 @@ def samvc(views, labels, n_clusters, pace_start, n_paces, max_iter, present=None
             if settled:
                 break
     a = 1 / (2 * np.sqrt(np.sum(t * e, axis=1)))
-    return labels, a / a.sum()
+    return settle(views, a, centers, present), a / a.sum()
 
 
 def refit_layers(view, labels, weights, layers):

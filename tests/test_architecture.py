@@ -11,7 +11,15 @@ PACKAGE = Path(__file__).parents[1] / "src" / "manyview"
 
 # Leftmost first. Modules on one line are one layer.
 LAYERS = [
-    {"exceptions", "_typing", "_sklearn_compat", "_extras", "_version"},
+    {
+        "exceptions",
+        "_typing",
+        "_sklearn_compat",
+        "_extras",
+        "_version",
+        "_random",
+        "_threads",
+    },
     {"_names", "_arrays"},
     {"_views"},
     {"_scaling", "_numerics"},

@@ -10,6 +10,12 @@ import numpy as np
 
 from manyview._typing import FloatArray, IntArray
 
+# Criteria of two runs that differ by less, relatively, are the same: sums of many
+# terms keep about twelve digits, and runs that differ in one label differ by far more.
+SAME_CRITERION = 1e-9
+# Distances that differ by less, relative to the size of the data, are the same.
+SAME_DISTANCE = 1e-14
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IterationRecord:
@@ -75,14 +81,55 @@ class SolverResult:
     converged: bool
     history: tuple[IterationRecord, ...]
 
+    @property
+    def criterion(self) -> float:
+        """What restarts are compared by; the smallest wins."""
+        return float(self.objective)
+
+    @property
+    def rounding(self) -> float:
+        """How far rounding alone can move the criterion."""
+        return SAME_CRITERION * abs(self.criterion)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NSMVCResult(SolverResult):
+class ExplainingResult(SolverResult):
+    """A run that leaves a share of the views' scatter unexplained.
+
+    The objectives of two runs do not compare, because the views' exponents or weights
+    differ. What they leave unexplained does.
+
+    unexplained : (n_views,), share of each view's scatter left within clusters.
+    """
+
+    unexplained: FloatArray
+
+    @property
+    def criterion(self) -> float:
+        return float(self.unexplained.sum())
+
+    @property
+    def rounding(self) -> float:
+        return share_rounding(self.criterion)
+
+
+def share_rounding(share: float) -> float:
+    """How far rounding alone can move a share of scatter.
+
+    Rounding errs in distances, by a share of the size of the data, and a share of
+    scatter is a mean of their squares. Where it is tiny, because the clusters are, its
+    relative error is larger.
+    """
+    in_distances = SAME_DISTANCE * (2.0 * share**0.5 + SAME_DISTANCE)
+    return float(SAME_CRITERION * share + in_distances)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NSMVCResult(ExplainingResult):
     """One restart of NSMVC.
 
     centers : per view (n_clusters, n_features_v), in scaled units.
     exponents, thresholds, view_losses : (n_views,), of the last pace.
-    unexplained : (n_views,), share of each view's scatter left within clusters.
     joined_pace : (n_views, n_samples), pace of first selection, 0 for never.
     """
 
@@ -90,7 +137,6 @@ class NSMVCResult(SolverResult):
     exponents: FloatArray
     thresholds: FloatArray
     view_losses: FloatArray
-    unexplained: FloatArray
     joined_pace: IntArray
 
 

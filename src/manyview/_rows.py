@@ -16,9 +16,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from manyview._numerics import _distances as kernels
-from manyview._scaling import ViewScale
+from manyview._scaling import LARGEST_UNSCALED, ViewScale
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
+from manyview.exceptions import ViewError
 
 # Views up to this size are scaled once and kept.
 KEEP_SCALED_BYTES = 32 << 20
@@ -143,10 +144,14 @@ class DenseRows:
         scale: ViewScale,
         *,
         keep_scaled: bool = True,
+        n_samples: int | None = None,
     ) -> None:
-        single = array.dtype in (np.float32, np.float16) and scale.fits_float32
-        self.dtype = np.dtype(np.float32 if single else np.float64)
         self.n_samples, self.n_features = array.shape
+        # Judged by the whole view, of which this may be a part: small views are worked
+        # on in double precision, so that their labels do not depend on their dtype.
+        large = (n_samples or self.n_samples) * self.n_features > KEEP_SCALED_BYTES // 8
+        single = array.dtype in (np.float32, np.float16) and scale.fits_float32
+        self.dtype = np.dtype(np.float32 if single and large else np.float64)
         self.present = present
         self._array = array
         self._scale = scale
@@ -286,14 +291,26 @@ class SparseRows:
     """A sparse view; a block is its row ids, the entries stay where they are.
 
     Only the stored values are copied (scaled); the pattern is shared with the input.
+    The shift of a view that was dense in `fit` would fill the matrix. Distances do not
+    change when rows and centres move together, so rows stay where they are, and centres
+    are moved by `_offset` to them.
     """
 
     def __init__(
-        self, matrix: sparse.csr_array, present: BoolArray | None, scale: ViewScale
+        self,
+        matrix: sparse.csr_array,
+        present: BoolArray | None,
+        scale: ViewScale,
+        *,
+        n_samples: int | None = None,
     ) -> None:
         self.n_samples, self.n_features = matrix.shape
         self.present = present
-        data = _scaled_entries(matrix, present, scale)
+        self._offset = scale.shift * scale.factor
+        share = self.n_samples / (n_samples or self.n_samples)
+        large = matrix.nnz > share * KEEP_SCALED_BYTES // 8
+        dtype = matrix.dtype if large else np.dtype(np.float64)
+        data = _scaled_entries(matrix, present, scale).astype(dtype, copy=False)
         # As kernels take them: stored values, their columns, row boundaries.
         self.entries = (data, matrix.indices, matrix.indptr)
         self.sq_norms, self.mean, self.scatter = self._summarise()
@@ -308,7 +325,7 @@ class SparseRows:
         return rows
 
     def prepare(self, centers: FloatArray) -> PreparedCenters:
-        return _prepare(centers, np.dtype(np.float64))
+        return _prepare(centers + self._offset, np.dtype(np.float64))
 
     def distances(
         self,
@@ -387,6 +404,11 @@ class SparseRows:
             sign,
             out_sums,
         )
+        if self._offset.any():
+            ids = block[positions]
+            here = slice(None) if self.present is None else self.present[ids]
+            counts = np.bincount(clusters[here], minlength=len(out_sums))
+            out_sums -= sign * counts[:, None] * self._offset
 
     def release(self) -> None:
         pass
@@ -396,7 +418,11 @@ class SparseRows:
         return self.sq_norms.nbytes + sum(array.nbytes for array in self.entries)
 
     def dense_rows(self, rows: IntArray) -> FloatArray:
-        return np.asarray(self.as_csr()[rows].toarray(), dtype=np.float64)
+        filled = np.asarray(self.as_csr()[rows].toarray(), dtype=np.float64)
+        filled -= self._offset
+        if self.present is not None:
+            filled[~self.present[rows]] = 0.0
+        return filled
 
     def take(self, rows: IntArray) -> SparseRows:
         some, matrix = copy.copy(self), self.as_csr()[rows]
@@ -415,21 +441,48 @@ class SparseRows:
         sq_norms = _row_sums(data.astype(np.float64) ** 2, indptr)
         total: FloatArray = np.zeros(self.n_features)
         np.add.at(total, indices, data)
-        return sq_norms, *centred(total, float(sq_norms.sum()), n_present(self))
+        mean, scatter = centred(total, float(sq_norms.sum()), n_present(self))
+        return sq_norms, mean - self._offset, scatter
 
 
 def open_views(
-    views: ViewSet, scales: tuple[ViewScale, ...], *, keep_scaled: bool = True
+    views: ViewSet,
+    scales: tuple[ViewScale, ...],
+    *,
+    keep_scaled: bool = True,
+    n_samples: int | None = None,
 ) -> tuple[Rows, ...]:
-    """Scaled row access to every view; small ones are scaled once, if allowed."""
+    """Scaled row access to every view; small ones are scaled once, if allowed.
+
+    Where the views are a part of something larger, `n_samples` is the size of that.
+    """
     opened: list[Rows] = []
-    for array, present, scale in zip(views.arrays, views.present, scales, strict=True):
-        if sparse.issparse(array):
-            opened.append(SparseRows(array, present, scale))
-        else:
-            rows = DenseRows(array, present, scale, keep_scaled=keep_scaled)
-            opened.append(rows)
+    for v, scale in enumerate(scales):
+        array, present = views.arrays[v], views.present[v]
+        rows: Rows
+        # What overflows is reported with the view's name.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if sparse.issparse(array):
+                rows = SparseRows(array, present, scale, n_samples=n_samples)
+            else:
+                rows = DenseRows(
+                    array, present, scale, keep_scaled=keep_scaled, n_samples=n_samples
+                )
+        _reject_overflow(rows, views.names[v])
+        opened.append(rows)
     return tuple(opened)
+
+
+def _reject_overflow(rows: Rows, name: str) -> None:
+    """Values far beyond those that the scale was learned from have no distances."""
+    overflows = ~(rows.sq_norms < LARGEST_UNSCALED**2)
+    if overflows.any():
+        msg = (
+            f"View {name!r}, row {int(overflows.argmax())} has values so far from "
+            "those of fit that squared distances overflow. Check its units, or mark "
+            "the row as missing with NaN."
+        )
+        raise ViewError(msg)
 
 
 def _prepare(centers: FloatArray, dtype: np.dtype[Any]) -> PreparedCenters:
@@ -441,8 +494,13 @@ def _prepare(centers: FloatArray, dtype: np.dtype[Any]) -> PreparedCenters:
 
 
 def _product_error(dtype: np.dtype[Any], n_features: int) -> float:
-    """Relative error of a distance expanded into products of this precision."""
-    return float(np.finfo(dtype).eps * (8 + np.sqrt(n_features)))
+    """Relative error of a distance expanded into products of this precision.
+
+    Never less than that of a distance by differences, of up to twice the summed squared
+    lengths: what is clear before refinement must be clear after it.
+    """
+    expanded = float(np.finfo(dtype).eps * (8 + np.sqrt(n_features)))
+    return max(expanded, 2 * kernels.DIRECT_ERROR)
 
 
 def _mapped_bytes(raw: npt.NDArray[Any], rows: RowIndex) -> int:
@@ -466,7 +524,7 @@ def _row_lengths(raw: npt.NDArray[Any]) -> FloatArray:
 def _scaled_entries(
     matrix: sparse.csr_array, present: BoolArray | None, scale: ViewScale
 ) -> FloatArray:
-    """Stored values after scaling, in the matrix' own precision."""
+    """Stored values after scaling, in double precision."""
     values = matrix.data.astype(np.float64)
     counts = np.diff(matrix.indptr)
     if present is not None:
@@ -479,7 +537,7 @@ def _scaled_entries(
         lengths = np.sqrt(_row_sums(values**2, matrix.indptr)).clip(1.0)
         values /= np.repeat(lengths, counts)
     values *= scale.factor[matrix.indices]
-    return values.astype(matrix.dtype, copy=False)
+    return values
 
 
 def _row_sums(values: FloatArray, indptr: IntArray) -> FloatArray:

@@ -29,6 +29,8 @@ SCALES = ("auto", "minmax", "zscore", "l2", "energy")
 
 # Beyond this magnitude a squared distance is not a float64 any more.
 LARGEST_UNSCALED = 1e150
+# A view that varies by less than this has squared distances of 0.
+SMALLEST_UNSCALED = 1e-150
 # Beyond this magnitude not even the difference of two values is.
 LARGEST = 8e307
 # A feature whose range is below this is constant for all that arithmetic can tell.
@@ -43,7 +45,8 @@ class ViewScale:
 
     ``z = (x - shift) * factor``, after ``x / ||x||`` where `unit_rows` is set.
     Distances do not depend on `shift`: it centres dense views to keep arithmetic
-    accurate, and is zero where it would fill a sparse view.
+    accurate, and is zero if the view was sparse in `fit`. Sparse rows that come later
+    are never filled by it: their centres move instead (see `SparseRows`).
 
     mode : the mode in force, after ``"auto"`` was resolved.
     shift, factor : (n_features,), a factor of zero silences a constant feature.
@@ -106,7 +109,7 @@ class FeatureRange:
             low=np.minimum(self.low, other.low),
             high=np.maximum(self.high, other.high),
             n_zeros=self.n_zeros + other.n_zeros,
-            is_sparse=self.is_sparse,
+            is_sparse=self.is_sparse or other.is_sparse,
         )
 
 
@@ -159,6 +162,7 @@ def make_scale(
 ) -> ViewScale:
     """The scale of a view from its statistics."""
     _reject_too_large(found, name, mode)
+    _reject_too_small(found, name, mode)
     unit_rows = mode == "l2"
     if unit_rows:
         factor = np.full(len(found.low), 1.0 / np.sqrt(max(1, moments.n_filled)))
@@ -284,6 +288,17 @@ def _reject_too_large(found: FeatureRange, name: str, mode: str | None) -> None:
         msg = (
             f"View {name!r} has values up to {largest:.2g}, whose differences "
             "overflow. Divide the view by a constant first."
+        )
+        raise ViewError(msg)
+
+
+def _reject_too_small(found: FeatureRange, name: str, mode: str | None) -> None:
+    widest = float(np.max(found.span, initial=0.0))
+    if mode is None and 0.0 < widest < SMALLEST_UNSCALED:
+        msg = (
+            f"View {name!r} varies by no more than {widest:.2g}, whose square is 0 in "
+            "double precision, and scale=None forbids enlarging it. Use "
+            "scale='minmax' or rescale it."
         )
         raise ViewError(msg)
 

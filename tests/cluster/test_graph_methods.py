@@ -1,7 +1,5 @@
 """CoTrain, CoReg, AMGL and MVKKM as estimators."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -107,6 +105,8 @@ def awkward_inputs():
     yield "large duplicates", [np.repeat(plain[:3], 150, axis=0)] * 2, 5
 
 
+# Some inputs have fewer distinct samples than clusters are asked for.
+@pytest.mark.filterwarnings("ignore:n_clusters=. is more than the number of distinct")
 @pytest.mark.parametrize(
     ("views", "n_clusters"),
     [pytest.param(views, k, id=name) for name, views, k in awkward_inputs()],
@@ -130,6 +130,7 @@ def test_awkward_input(Estimator, views, n_clusters):
         assert estimator.objective_ == estimator.history_[-1].objective
 
 
+@pytest.mark.filterwarnings("ignore:n_clusters=. is more than the number of distinct")
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("init", ["random", "global", "global-fast"])
 def test_mvkkm_leaves_no_cluster_empty(kernel, init):
@@ -152,15 +153,6 @@ def test_mvkkm_keeps_the_restart_with_the_smallest_objective():
     objectives = [run.objective for run in singles]
     assert len(set(np.round(objectives, 6))) > 1
     assert best.objective_ == min(objectives)
-
-
-def test_mvkkm_keeps_the_first_of_equal_restarts(blobs):
-    # All restarts find the blobs, numbered differently; rounding must not choose.
-    alone = MVKKM(3)
-    prepared = alone._prepare(alone._check_views(blobs[0], reset=True))
-    run = alone._solve(prepared, np.random.RandomState(0), None)
-    by_rounding = dataclasses.replace(run, objective=run.objective * (1 - 1e-14))
-    assert alone._choose(iter([run, by_rounding])) is run
 
 
 def test_mvkkm_global_start_is_free_of_chance():

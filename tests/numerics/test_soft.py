@@ -93,3 +93,11 @@ def test_rank_threshold_counts_from_the_smallest(fraction, expected):
 
 def test_rank_threshold_without_values_is_zero():
     assert rank_threshold(np.empty(0), 0.5) == 0.0
+
+
+@pytest.mark.parametrize("rounding", [-1e-15, 0.0, 1e-15])
+def test_rounding_around_the_threshold_weighs_nothing(rounding):
+    # The threshold is the distance of a sample; taken anew, it differs by rounding.
+    distances = np.array([0.3, 0.7 * (1.0 + rounding), 0.8])
+    assert_array_equal(mixture_weights(distances, 0.7)[1:], [0.0, 0.0])
+    assert_array_equal(hard_weights(distances, 0.7), [1.0, 1.0, 0.0])

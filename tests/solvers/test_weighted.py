@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 import manyview._rows
 from manyview._numerics._weighted import root_weights, simplex_weights
 from manyview._scaling import learn_scales
+from manyview._solvers._nearest import nearest_by_distance
 from manyview._solvers._start import Start
 from manyview._solvers._weighted import (
     History,
     WeightedSamples,
-    nearest_by_distance,
     start_random_labels,
 )
 from manyview._views import check_views

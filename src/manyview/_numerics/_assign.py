@@ -15,12 +15,12 @@ to every other centre from below. They hold for the slopes of the sweep's start.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from manyview._numerics._jit import kernel
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def linearise(
     view_losses: FloatArray,
     exponents: FloatArray,
@@ -47,7 +47,22 @@ def linearise(
             out_reach[v] = phi / 4.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
+def first_best(values: FloatArray, current: int, noise: float) -> int:
+    """The smallest value; of those within `noise` the current one, else the first.
+
+    What rounding alone could decide is a tie, and a tie is decided by its place.
+    """
+    limit = values.min() + noise
+    if values[current] <= limit:
+        return current
+    best = 0
+    while values[best] > limit:
+        best += 1
+    return best
+
+
+@kernel()
 def _best_by_powers(
     distances_i: FloatArray,
     selected_i: BoolArray,
@@ -62,7 +77,7 @@ def _best_by_powers(
     of a large sum would drown in rounding.
     """
     n_views, n_clusters = distances_i.shape
-    best, best_change = current, -tolerance
+    changes = np.zeros(n_clusters)
     for j in range(n_clusters):
         if j == current:
             continue
@@ -81,12 +96,11 @@ def _best_by_powers(
                 change += before**eta * np.expm1(eta * step)
             else:
                 change += after**eta - before**eta
-        if change < best_change:
-            best, best_change = j, change
-    return best
+        changes[j] = change
+    return first_best(changes, current, tolerance)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _is_clear(
     linear: FloatArray,
     bound: FloatArray,
@@ -105,7 +119,7 @@ def _is_clear(
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def bound_slack(
     view_losses: FloatArray,
     exponents: FloatArray,
@@ -133,7 +147,7 @@ def bound_slack(
     return float(np.sqrt(most / least * (1.0 + bend) / (1.0 - bend)) * (1.0 + 1e-9))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def relax_bounds(
     labels: IntArray,
     shifts: FloatArray,
@@ -153,7 +167,7 @@ def relax_bounds(
         out_lower[i] = out_lower[i] * shrink - other_shifts[labels[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def doubtful_rows(
     upper: FloatArray, lower: FloatArray, slack: float, out_rows: IntArray
 ) -> int:
@@ -166,7 +180,7 @@ def doubtful_rows(
     return n_found
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _renew_bounds(
     distances_i: FloatArray,
     rounding_i: FloatArray,
@@ -192,7 +206,7 @@ def _renew_bounds(
     return np.sqrt(own + error), np.sqrt(max(nearest - error, 0.0))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sweep_sequential(
     distances: FloatArray,
     rounding: FloatArray,
@@ -282,7 +296,7 @@ def sweep_sequential(
     return int(n_rows)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sweep_majorize(
     distances: FloatArray,
     rounding: FloatArray,
@@ -343,8 +357,7 @@ def sweep_majorize(
             if linear[j] < linear[best]:
                 best = j
         if exact[r]:
-            if not linear[best] < -noise:
-                best = current
+            best = first_best(linear, current, noise)
         elif pinned or not _is_clear(linear, bound, best, current, noise):
             n_left += 1
             continue

@@ -7,8 +7,8 @@ view's CSR arrays plus the ids of the rows meant. Sums are kept in float64 throu
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from manyview._numerics._jit import kernel
 from manyview._typing import FloatArray, IntArray
 
 # Squared relative size below which a distance taken by differences is rounding only:
@@ -27,7 +27,7 @@ DIRECT_ERROR = 32 * np.finfo(np.float64).eps
 REORDER = {"reassoc", "contract"}
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@kernel(fastmath=REORDER)
 def expand_distances(
     products: FloatArray,
     sq_norms: FloatArray,
@@ -49,7 +49,7 @@ def expand_distances(
         out_rounding[i] = relative_error * (sq_norms[i] + largest)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@kernel(fastmath=REORDER)
 def _direct_distance(row: FloatArray, center: FloatArray) -> float:
     total = 0.0
     for f in range(row.shape[0]):
@@ -58,7 +58,7 @@ def _direct_distance(row: FloatArray, center: FloatArray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def direct_distances(
     block: FloatArray,
     positions: IntArray,
@@ -80,7 +80,7 @@ def direct_distances(
         out_rounding[i] = DIRECT_ERROR * widest
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def direct_losses(
     block: FloatArray,
     sq_norms: FloatArray,
@@ -98,7 +98,7 @@ def direct_losses(
         out[i] = distance
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_rows(
     block: FloatArray,
     positions: IntArray,
@@ -113,7 +113,7 @@ def add_rows(
             out_sums[j, f] += sign * block[i, f]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_products(
     data: FloatArray,
     indices: IntArray,
@@ -133,7 +133,7 @@ def sparse_products(
                 out[r, j] += value * centers_t[f, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _sparse_direct_distance(
     data: FloatArray, indices: IntArray, start: int, stop: int, center: FloatArray
 ) -> float:
@@ -148,7 +148,7 @@ def _sparse_direct_distance(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_direct_distances(
     data: FloatArray,
     indices: IntArray,
@@ -177,7 +177,7 @@ def sparse_direct_distances(
         out_rounding[i] = DIRECT_ERROR * widest
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_losses(
     data: FloatArray,
     indices: IntArray,
@@ -209,7 +209,7 @@ def sparse_losses(
         out[r] = distance
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_add_rows(
     data: FloatArray,
     indices: IntArray,

@@ -9,6 +9,9 @@ from manyview._typing import FloatArray
 
 # A misfit below this share of what is fitted is rounding: nothing is left to update.
 NOTHING_LEFT = 1e-12
+# So are directions weaker than this share of the strongest one: rows that depend on
+# each other leave singular values of a few units in the last place.
+NO_RANK = 1e-10
 
 
 def product(layers: tuple[FloatArray, ...]) -> FloatArray:
@@ -46,8 +49,8 @@ def refit_layers(
         if np.linalg.norm(misfit) <= enough:
             break
         tail = np.eye(len(masses)) if i + 1 == len(layers) else product(layers[i + 1 :])
-        step = misfit @ pinv(tail * root)
+        step = misfit @ pinv(tail * root, rtol=NO_RANK)
         if i > 0:
-            step = pinv(product(tuple(fitted[:i]))) @ step
+            step = pinv(product(tuple(fitted[:i])), rtol=NO_RANK) @ step
         fitted[i] = layer + step
     return tuple(fitted)

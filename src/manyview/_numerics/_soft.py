@@ -7,6 +7,10 @@ from scipy.special import expit, log_expit
 
 from manyview._typing import FloatArray
 
+# A loss that exceeds a threshold by less, relatively, does not exceed it: thresholds are
+# losses of samples, and symmetric data has many samples of the same loss.
+SAME_LOSS = 1e-9
+
 
 def logistic_weights(losses: FloatArray, threshold: float) -> FloatArray:
     """``(1 + exp(-lambda)) / (1 + exp(l - lambda))``: 1 at l = 0, falling to 0.
@@ -35,12 +39,17 @@ def mixture_weights(distances: FloatArray, threshold: float) -> FloatArray:
     """
     easy = distances <= threshold / 3.0
     middle = 0.5 * threshold / np.where(easy, 1.0, distances) - 0.5
-    return np.where(easy, 1.0, np.clip(middle, 0.0, 1.0))
+    # The threshold is the distance of a sample. What rounding leaves of its weight must
+    # be nothing: the least weight gives a sample a say of its own.
+    return np.where(easy, 1.0, np.where(middle < SAME_LOSS, 0.0, middle))
 
 
 def hard_weights(distances: FloatArray, threshold: float) -> FloatArray:
-    """1 up to the threshold, 0 beyond."""
-    return np.where(distances <= threshold, 1.0, 0.0)
+    """1 up to the threshold, 0 beyond what rounding adds to it.
+
+    The threshold is the distance of a sample, which later iterations take anew.
+    """
+    return np.where(distances <= (1.0 + SAME_LOSS) * threshold, 1.0, 0.0)
 
 
 def rank_threshold(values: FloatArray, fraction: float) -> float:

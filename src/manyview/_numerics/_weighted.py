@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from manyview._numerics._assign import first_best
+from manyview._numerics._jit import kernel
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def assign_weighted(
     distances: FloatArray,
     rounding: FloatArray,
@@ -57,12 +58,11 @@ def assign_weighted(
                 n_left += 1
                 continue
         out_pending[i] = False
-        if change[best] < -noise:
-            out_labels[i] = best
+        out_labels[i] = first_best(change, current, noise)
     return n_left
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_weighted_rows(
     block: FloatArray,
     clusters: IntArray,
@@ -78,7 +78,7 @@ def add_weighted_rows(
             out_sums[j, f] += weight * block[i, f]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_add_weighted_rows(
     data: FloatArray,
     indices: IntArray,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from manyview._numerics._soft import SAME_LOSS
 from manyview._numerics._weighted import simplex_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
@@ -39,7 +40,7 @@ def solve_camvc(
             samples.safe_totals(capped), weight_exponent, samples.informative
         )
         slopes = view_weights**weight_exponent
-        inside = distances <= caps[:, None]
+        inside = distances <= (1.0 + SAME_LOSS) * caps[:, None]
         sample_weights = inside * (0.5 * slopes[:, None] / samples.safe(distances))
         history.add(
             stage=1,
@@ -49,7 +50,12 @@ def solve_camvc(
         )
         if history.change < tol:
             break
-    return samples.result(history, view_weights, converged=history.settled(tol))
+    return samples.result(
+        history,
+        view_weights,
+        converged=history.settled(tol),
+        exponent=weight_exponent,
+    )
 
 
 def _caps(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from manyview._numerics._centers import masked_means
@@ -13,13 +15,27 @@ from manyview._solvers._start import Start
 from manyview._solvers._weighted import CentroidResult, History
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KMeansResult(CentroidResult):
+    """One run of Lloyd's algorithm, compared with others by its inertia.
+
+    inertia_share : inertia as a share of the summed scatter of all views.
+    """
+
+    inertia_share: float
+
+    @property
+    def criterion(self) -> float:
+        return self.inertia_share
+
+
 def solve_kmeans(
     views: tuple[Rows, ...],
     start: Start,
     *,
     max_iter: int,
     on_iteration: OnIteration | None = None,
-) -> CentroidResult:
+) -> KMeansResult:
     """Lloyd's algorithm on the views side by side, from a given start.
 
     Squared distances add up over views, so this is k-means on the concatenation; a
@@ -47,7 +63,8 @@ def solve_kmeans(
         converged = outcome.n_moved == 0
         if converged:
             break
-    return CentroidResult(
+    scatter = float(samples.scatter.sum())
+    return KMeansResult(
         labels=samples.labels,
         objective=history.objective,
         n_iter=len(history.records),
@@ -55,5 +72,7 @@ def solve_kmeans(
         history=tuple(history.records),
         centers=centers,
         view_weights=ones / n_views,
+        score_weights=ones,
         unexplained=unexplained_shares(views, centers, samples.labels),
+        inertia_share=history.objective / scatter if scatter > 0.0 else 0.0,
     )

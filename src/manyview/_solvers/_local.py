@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 
 from manyview._numerics import _assign, _centers
+from manyview._numerics._soft import SAME_LOSS
 from manyview._rows import PreparedCenters, Rows
 from manyview._solvers._bounds import Bounds
 from manyview._solvers._samples import LossSummary, SweepOutcome
@@ -198,7 +199,7 @@ class LocalSamples:
             losses = np.broadcast_to(0.0, state.selected.shape)
         state.bounds.forget()
         for v, view in enumerate(self.views):
-            chosen = losses[v] <= thresholds[v]
+            chosen = losses[v] <= (1.0 + SAME_LOSS) * thresholds[v]
             if view.present is not None:
                 chosen &= view.present
             before = state.selected[v]

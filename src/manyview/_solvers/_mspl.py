@@ -7,6 +7,7 @@ import numpy as np
 from manyview._numerics._soft import logistic_objective, logistic_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
+from manyview._solvers._nearest import nearest_clusters
 from manyview._solvers._start import Start
 from manyview._solvers._weighted import CentroidResult, History, WeightedSamples
 from manyview._typing import FloatArray
@@ -47,7 +48,9 @@ def solve_mspl(
     weights = _weights(samples, units, thresholds)
     counts = np.maximum(samples.takes_part.sum(axis=1), 1)
     view_weights = np.where(samples.takes_part, weights, 0.0).sum(axis=1) / counts
-    return samples.result(history, view_weights, converged=converged)
+    return samples.result(
+        history, view_weights, converged=converged, nearest=nearest_clusters
+    )
 
 
 def _units(samples: WeightedSamples, loss_unit: str) -> FloatArray:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 
 import numpy as np
 
+from manyview._numerics._distances import SAME_POINT_EXPANDED
 from manyview._numerics._gram import (
     center_distances,
     equalise_scatter,
     gaussian_kernel,
     linear_kernel,
 )
-from manyview._results import IterationRecord, OnIteration, SolverResult
+from manyview._results import SAME_CRITERION, IterationRecord, OnIteration, SolverResult
 from manyview._rows import Rows
 from manyview._solvers._spectral import scaled_points, varying_views
 from manyview._typing import FloatArray, IntArray
@@ -25,8 +26,6 @@ SMALLEST_WEIGHT = 1e-5
 # A sample moves only for a gain above this share of the kernel's diagonal: less is
 # rounding, and moving to and fro on it would never end.
 SMALLEST_GAIN = 1e-12
-# Objectives of two restarts that differ by less, relatively, are the same.
-SAME_OBJECTIVE = 1e-9
 # Rows of candidates whose gain is estimated together.
 CANDIDATE_ROWS = 256
 
@@ -51,6 +50,12 @@ class MVKKMResult(SolverResult):
     """
 
     view_weights: FloatArray
+
+    @property
+    def rounding(self) -> float:
+        # Kernels have a mean squared distance of 1, so sums over samples that cancel
+        # are about as large as the number of samples.
+        return SAME_CRITERION * self.objective + SAME_POINT_EXPANDED * len(self.labels)
 
 
 def view_kernels(views: tuple[Rows, ...], kernel: str) -> ViewKernels:
@@ -120,19 +125,6 @@ def solve_mvkkm(
     )
 
 
-def choose_restart(runs: Iterable[MVKKMResult]) -> MVKKMResult:
-    """The run with the smallest objective, the first one among equals.
-
-    Restarts often end in the same clusters, numbered differently; rounding should not
-    decide between them.
-    """
-
-    def better(best: MVKKMResult, run: MVKKMResult) -> MVKKMResult:
-        return run if run.objective < best.objective * (1.0 - SAME_OBJECTIVE) else best
-
-    return reduce(better, runs)
-
-
 def combine(kernels: Sequence[FloatArray], factors: FloatArray) -> FloatArray:
     """``sum_v factor_v K_v``, with one matrix of working memory."""
     composite: FloatArray = factors[0] * kernels[0]
@@ -173,7 +165,7 @@ def kernel_kmeans(
     Returns labels and scatter. `on_step` gets (iteration, scatter, n_moved).
     """
     distances, scatter = center_distances(kernel, labels, n_clusters)
-    smallest_gain = SMALLEST_GAIN * float(np.abs(np.diagonal(kernel)).max())
+    smallest_gain = _smallest_gain(kernel)
     iteration = 0
     while True:
         iteration += 1
@@ -194,14 +186,25 @@ def reassign(distances: FloatArray, labels: IntArray, smallest_gain: float) -> I
     A cluster about to lose all its members keeps the one that gains least by leaving.
     """
     samples = np.arange(len(labels))
-    nearest = distances.argmin(axis=1)
+    nearest = _first_smallest(distances, smallest_gain)
     gains = distances[samples, labels] - distances[samples, nearest]
     moved = np.where(gains > smallest_gain, nearest, labels)
     counts = np.bincount(moved, minlength=distances.shape[1])
     for cluster in np.flatnonzero(counts == 0):
         members = np.flatnonzero(labels == cluster)
-        moved[members[gains[members].argmin()]] = cluster
+        kept = _first_smallest(gains[None, members], smallest_gain)[0]
+        moved[members[kept]] = cluster
     return moved
+
+
+def _smallest_gain(kernel: FloatArray) -> float:
+    return SMALLEST_GAIN * float(np.abs(np.diagonal(kernel)).max())
+
+
+def _first_smallest(values: FloatArray, rounding: float) -> IntArray:
+    """(n_rows,), the first of the values of each row that rounding makes smallest."""
+    lowest = values.min(axis=1, keepdims=True)
+    return np.asarray((values <= lowest + rounding).argmax(axis=1))
 
 
 def start_random(
@@ -215,7 +218,7 @@ def start_random(
     seeds = random_state.choice(len(kernel), n_clusters, replace=False)
     diagonal = np.diagonal(kernel)
     distances = diagonal[:, None] - 2.0 * kernel[:, seeds] + diagonal[seeds]
-    labels = np.asarray(distances.argmin(axis=1))
+    labels = _first_smallest(distances, _smallest_gain(kernel))
     # A seed with an earlier twin would lose its own cluster.
     labels[seeds] = np.arange(n_clusters)
     return labels
@@ -231,19 +234,22 @@ def start_global(
     """
     kernel = _uniform(prepared, power)
     labels: IntArray = np.zeros(len(kernel), dtype=np.intp)
+    rounding = SAME_POINT_EXPANDED * float(np.trace(kernel))
     for n_found in range(1, n_clusters):
         counts = np.bincount(labels, minlength=n_found)
         # A sample alone in its cluster cannot leave it.
         candidates = np.flatnonzero(counts[labels] > 1)
         if fast:
             gains = _guaranteed_gains(kernel, labels, n_found)[candidates]
-            candidates = candidates[[gains.argmax()]]
+            candidates = candidates[
+                _first_smallest(-gains[None], SAME_CRITERION * gains.max())
+            ]
         best, lowest = labels, np.inf
         for seed in candidates:
             trial = labels.copy()
             trial[seed] = n_found
             outcome, scatter = kernel_kmeans(kernel, trial, n_found + 1, tol=tol)
-            if scatter < lowest:
+            if scatter < lowest - rounding:
                 best, lowest = outcome, scatter
         labels = best
     return labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,7 +18,6 @@ from manyview._rows import Rows
 from manyview._solvers._local import LocalSamples, SampleState
 from manyview._solvers._samples import Samples
 from manyview._solvers._start import Start
-from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import FloatArray, IntArray
 
 
@@ -152,50 +151,6 @@ def _iterate(samples: Samples, at: Progress, max_iter: int) -> Progress:
     if record.iteration == max_iter:
         return replace(at, pace=at.pace + 1, iteration=0, converged=False)
     return replace(at, iteration=record.iteration)
-
-
-def choose_restart(runs: Iterable[NSMVCResult]) -> NSMVCResult:
-    """The run that leaves the smallest share of the views' scatter unexplained.
-
-    Objectives of two runs do not compare, because their exponents differ. Runs are
-    taken one by one, so a generator keeps no more than two alive.
-    """
-    return min(runs, key=lambda run: float(run.unexplained.sum()))
-
-
-def fused_scores(
-    views: tuple[Rows, ...], centers: tuple[FloatArray, ...], weights: FloatArray
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Block by block, the weighted mean squared distance of samples to each cluster.
-
-    weights : (n_views,). A view that a sample lacks leaves its weight to the others.
-    """
-    blocks = sample_blocks(views)
-    table = DistanceTable(views, blocks[0].stop, len(centers[0]))
-    prepared = [view.prepare(c) for view, c in zip(views, centers, strict=True)]
-    for rows in blocks:
-        table.load(rows, prepared)
-        has = np.stack(
-            [
-                np.ones(rows.stop - rows.start) * (1 if mask is None else mask[rows])
-                for mask in (view.present for view in views)
-            ]
-        )
-        share = weights[:, None] * has
-        # A sample whose only views weigh nothing still has nearest centres in them.
-        share = np.where(share.sum(axis=0) > 0, share, has)
-        share /= share.sum(axis=0)
-        yield rows, np.einsum("vi,vij->ij", share, table.distances)
-
-
-def nearest_clusters(
-    views: tuple[Rows, ...], centers: tuple[FloatArray, ...], weights: FloatArray
-) -> IntArray:
-    """(n_samples,), the cluster with the smallest fused score."""
-    labels = np.empty(views[0].n_samples, dtype=np.int32)
-    for rows, scores in fused_scores(views, centers, weights):
-        labels[rows] = scores.argmin(axis=1)
-    return labels
 
 
 def unexplained_shares(

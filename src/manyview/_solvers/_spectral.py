@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from manyview._numerics._gram import Points
 from manyview._results import SolverResult
 from manyview._rows import Rows, SparseRows
+from manyview._threads import one_thread
 from manyview._typing import FloatArray, IntArray
 
 # Lloyd iterations on an embedding, as in the authors' scripts.
@@ -63,7 +63,7 @@ def cluster_embedding(
     )
     # An embedding is small: threads would wait for each other more than they work, and
     # labels should not depend on their number.
-    with threadpool_limits(1), warnings.catch_warnings():
+    with one_thread(), warnings.catch_warnings():
         # Fewer distinct rows than clusters: duplicate samples share a label then.
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = kmeans.fit_predict(embedding)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
 from manyview._numerics._centers import masked_means
-from manyview._rows import Rows
+from manyview._results import SAME_CRITERION
+from manyview._rows import PreparedCenters, Rows
+from manyview._solvers._nearest import nearest
 from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import BoolArray, FloatArray, IntArray
 
@@ -145,7 +147,9 @@ def draw_seeds(
     for step in range(1, n_clusters):
         candidates = _draw(closest, taken[:step], n_trials, random_state)
         left = np.minimum(closest[:, None], _distances_between(views, candidates))
-        winner = int(np.argmin(left.sum(axis=0)))
+        totals = left.sum(axis=0)
+        # Candidates that differ by rounding only are equal, and the first one wins.
+        winner = int(np.argmax(totals <= (1.0 + SAME_CRITERION) * totals.min()))
         taken[step] = candidates[winner]
         closest = left[:, winner]
     return seeds_at(views, taken)
@@ -164,10 +168,7 @@ def seeds_at(views: tuple[Rows, ...], rows: IntArray) -> Seeds:
 
 def nearest_seeds(views: tuple[Rows, ...], seeds: Seeds) -> IntArray:
     """(n_samples,), the seed with the smallest fused distance."""
-    labels = np.empty(views[0].n_samples, dtype=np.int32)
-    for rows, fused in _fused_distances(views, seeds):
-        labels[rows] = fused.argmin(axis=1)
-    return labels
+    return nearest(views, _prepared(views, seeds), partial(_fuse, views, seeds))
 
 
 def cluster_sums(
@@ -219,32 +220,39 @@ def _complete_samples(views: tuple[Rows, ...]) -> IntArray:
 def _distances_between(views: tuple[Rows, ...], rows: IntArray) -> FloatArray:
     """(n_samples, n_rows), fused distances of all samples to some of them."""
     distances = np.empty((views[0].n_samples, len(rows)))
-    for block, fused in _fused_distances(views, seeds_at(views, rows)):
-        distances[block] = fused
-    # Rounding leaves a sample a little away from itself.
-    distances[rows, np.arange(len(rows))] = 0.0
+    seeds, blocks = seeds_at(views, rows), sample_blocks(views)
+    centers = _prepared(views, seeds)
+    table = DistanceTable(views, blocks[0].stop, len(rows))
+    for block in blocks:
+        table.load(block, centers)
+        fused, errors = _fuse(views, seeds, block, table.distances, table.rounding)
+        # Rounding leaves a sample a little away from itself and from its duplicates.
+        distances[block] = np.where(fused > errors, fused, 0.0)
     return distances
 
 
-def _fused_distances(
-    views: tuple[Rows, ...], seeds: Seeds
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Block by block (n_rows, n_seeds): mean over shared views, times n_views."""
-    centers = [view.prepare(p) for view, p in zip(views, seeds.points, strict=True)]
-    blocks = sample_blocks(views)
-    table = DistanceTable(views, blocks[0].stop, len(seeds.points[0]))
-    complete = seeds.present.all() and all(view.present is None for view in views)
-    for rows in blocks:
-        table.load(rows, centers)
-        if complete:
-            yield rows, table.distances.sum(axis=0)
-            continue
-        have = [
-            np.ones(rows.stop - rows.start, bool) if has is None else has[rows]
-            for has in (view.present for view in views)
-        ]
-        shared = np.stack(have)[:, :, None] & seeds.present[:, None, :]
-        total = np.where(shared, table.distances, 0.0).sum(axis=0)
-        n_shared = shared.sum(axis=0)
-        mean = total * len(views) / np.maximum(n_shared, 1)
-        yield rows, np.where(n_shared > 0, mean, seeds.apart)
+def _prepared(views: tuple[Rows, ...], seeds: Seeds) -> list[PreparedCenters]:
+    return [view.prepare(p) for view, p in zip(views, seeds.points, strict=True)]
+
+
+def _fuse(
+    views: tuple[Rows, ...],
+    seeds: Seeds,
+    rows: slice,
+    distances: FloatArray,
+    rounding: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Mean over shared views, times n_views, and its error; (n_rows, n_seeds) each."""
+    if seeds.present.all() and all(view.present is None for view in views):
+        fused = distances.sum(axis=0)
+        return fused, np.broadcast_to(rounding.sum(axis=0)[:, None], fused.shape)
+    have = [
+        np.ones(rows.stop - rows.start, bool) if has is None else has[rows]
+        for has in (view.present for view in views)
+    ]
+    shared = np.stack(have)[:, :, None] & seeds.present[:, None, :]
+    n_shared = shared.sum(axis=0)
+    per_view = len(views) / np.maximum(n_shared, 1)
+    mean = np.where(shared, distances, 0.0).sum(axis=0) * per_view
+    error = np.where(shared, rounding[:, :, None], 0.0).sum(axis=0) * per_view
+    return np.where(n_shared > 0, mean, seeds.apart), error

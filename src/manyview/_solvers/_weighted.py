@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from manyview._numerics import _weighted as kernels
-from manyview._results import IterationRecord, OnIteration, SolverResult
+from manyview._results import ExplainingResult, IterationRecord, OnIteration
 from manyview._rows import Rows, SparseRows
+from manyview._solvers._nearest import nearest_by_distance
 from manyview._solvers._start import Start, start_from_labels, start_kmeans_plusplus
 from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import BoolArray, FloatArray, IntArray
@@ -20,17 +22,18 @@ SMALLEST_DISTANCE = 1e-8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CentroidResult(SolverResult):
+class CentroidResult(ExplainingResult):
     """One run of a method of the k-means family.
 
     centers : per view (n_clusters, n_features_v), in scaled units.
     view_weights : (n_views,), each view's share of the say; they add up to 1.
-    unexplained : (n_views,), share of each view's scatter left within clusters.
+    score_weights : (n_views,), what multiplies the distances of each view when a
+    sample, one of the fit or a new one, is given its cluster.
     """
 
     centers: tuple[FloatArray, ...]
     view_weights: FloatArray
-    unexplained: FloatArray
+    score_weights: FloatArray
 
 
 class History:
@@ -103,8 +106,13 @@ class WeightedSamples:
         return len(self.centers[0])
 
     def distances(self) -> FloatArray:
-        """(n_views, n_samples), e_vi: distances to the samples' own centres."""
-        return np.sqrt(self.losses)
+        """(n_views, n_samples), e_vi: distances to the samples' own centres.
+
+        What is not told from zero is zero: thresholds are distances of samples, and one
+        made of rounding would let rounding select.
+        """
+        distances = np.sqrt(self.losses)
+        return np.where(distances < self.floors[:, None], 0.0, distances)
 
     def safe(self, distances: FloatArray) -> FloatArray:
         """Distances that may be divided by."""
@@ -186,12 +194,27 @@ class WeightedSamples:
         self.losses *= self.takes_part
 
     def result(
-        self, history: History, view_weights: FloatArray, *, converged: bool
+        self,
+        history: History,
+        view_weights: FloatArray,
+        *,
+        converged: bool,
+        nearest: Callable[..., IntArray] = nearest_by_distance,
+        exponent: float = 1.0,
     ) -> CentroidResult:
-        """What the run has come to; `view_weights` are made to add up to 1."""
+        """What the run has come to; `view_weights` are made to add up to 1.
+
+        The iterations assign by weights that bound the objective around the labels of
+        the iteration before, so a sample may stay in a cluster although another one is
+        nearer. In the end every sample goes to the `nearest` cluster by the view
+        weights, raised to an exponent: the score that new samples are given.
+        """
         total = float(view_weights.sum())
         if total == 0.0:
             view_weights, total = np.ones(len(self.views)), float(len(self.views))
+        score_weights = (view_weights / total) ** exponent
+        self.labels[:] = nearest(self.views, self.centers, score_weights)
+        self.measure()
         scatter = np.array([view.scatter for view in self.views])
         divisor = np.where(self.informative, scatter, 1.0)
         return CentroidResult(
@@ -202,6 +225,7 @@ class WeightedSamples:
             history=tuple(history.records),
             centers=self.centers,
             view_weights=view_weights / total,
+            score_weights=score_weights,
             unexplained=self.losses.sum(axis=1) / divisor,
         )
 
@@ -234,27 +258,6 @@ def draw_start(
     """The start named by the `init` parameter of the estimators."""
     draw = {"random": start_random_labels, "k-means++": start_kmeans_plusplus}[init]
     return draw(views, n_clusters, random_state)
-
-
-def nearest_by_distance(
-    views: tuple[Rows, ...], centers: tuple[FloatArray, ...], weights: FloatArray
-) -> IntArray:
-    """(n_samples,), the cluster with the smallest weighted sum of plain distances.
-
-    weights : (n_views,). Where a sample has only views of weight 0, all count alike.
-    """
-    blocks = sample_blocks(views)
-    table = DistanceTable(views, blocks[0].stop, len(centers[0]))
-    prepared = [view.prepare(c) for view, c in zip(views, centers, strict=True)]
-    present = np.stack([_present(view) for view in views])
-    shares = np.where(present, weights[:, None], 0.0)
-    shares = np.where(shares.any(axis=0), shares, present)
-    labels = np.empty(views[0].n_samples, dtype=np.int32)
-    for rows in blocks:
-        table.load(rows, prepared)
-        scores = np.einsum("vi,vij->ij", shares[:, rows], np.sqrt(table.distances))
-        labels[rows] = scores.argmin(axis=1)
-    return labels
 
 
 def _present(view: Rows) -> BoolArray:

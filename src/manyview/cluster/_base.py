@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from manyview._arrays import fill_masked
 from manyview._names import FeatureNames, NamedView, feature_names, sample_index
+from manyview._random import random_source
 from manyview._results import IterationRecord, OnIteration, SolverResult
 from manyview._scaling import ViewScale, learn_scales
 from manyview._sklearn_compat import _fit_context, _openmp_effective_n_threads
+from manyview._threads import one_blas_thread
 from manyview._views import (
     ViewLayout,
     ViewSet,
@@ -42,8 +43,14 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
 
     A subclass stores its parameters (at least ``n_clusters``, ``view_sizes`` and
     ``random_state``) and says how to `_prepare` what all restarts share, how to
-    `_solve` one restart, and what to `_store` of the best.
+    `_solve` one restart, and what to `_store` of the best. All three work on an
+    unfitted copy of the estimator, which `fit` publishes at the end.
     """
+
+    # Fitted attributes whose names do not end in an underscore.
+    _private_fitted: ClassVar[frozenset[str]] = frozenset(
+        {"_layout", "_centers", "_score_weights"}
+    )
 
     n_clusters: int
     view_sizes: Sequence[int] | None
@@ -75,8 +82,28 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        fresh = self._unfitted()
+        fresh._fit(X, on_iteration)
+        # One assignment: a fit that fails or is interrupted leaves the earlier one as
+        # it was, and nothing of an earlier fit outlives a later one.
+        self.__dict__ = fresh.__dict__
+        return self
+
+    def _unfitted(self) -> Self:
+        """A copy with the same parameters and settings, and nothing fitted."""
+        fresh = copy.copy(self)
+        for name in list(vars(fresh)):
+            if name.endswith("_") or name in self._private_fitted:
+                delattr(fresh, name)
+        return fresh
+
+    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
+        """Set all fitted attributes."""
+        from manyview._solvers._restarts import choose_restart
+
         views = self._check_views(X, reset=True)
         prepared = self._prepare(views)
+        self._warn_of_duplicates(views)
         seeds = self._restart_seeds()
         tell = on_iteration or report_progress(self.verbose)
 
@@ -84,10 +111,12 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
             listen = None if tell is None else partial(tell, restart)
             return self._solve(prepared, np.random.RandomState(seed), listen)
 
-        best = self._choose(self._run_restarts(run, seeds))
+        # Restarts side by side get one BLAS thread each: more would only crowd each
+        # other out. Not set inside the generator, which an exception keeps alive.
+        with one_blas_thread() if self._crowds_blas() else nullcontext():
+            best = choose_restart(self._run_restarts(run, seeds))
         self._store(best)
         self._warn_unless_converged(best)
-        return self
 
     def _prepare(self, views: ViewSet) -> Any:
         """What every restart works on: scaled rows, graphs, kernels."""
@@ -106,9 +135,9 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         """Set the fitted attributes."""
         raise NotImplementedError
 
-    def _choose(self, runs: Iterable[Any]) -> Any:
-        """The restart to keep; by default the one with the smallest objective."""
-        return min(runs, key=lambda run: float(run.objective))
+    def _used(self, views: ViewSet) -> ViewSet:
+        """The views that take part; all, unless a subclass says otherwise."""
+        return views
 
     def _n_restarts(self) -> int:
         return 1
@@ -119,8 +148,6 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
             check_is_fitted(self)
         if is_single_array(X):
             X = self._check_table(X, reset=reset)
-        elif reset and hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         layout = None if reset else self._layout
         views = check_views(X, view_sizes=self.view_sizes, layout=layout)
         if reset:
@@ -177,11 +204,7 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
 
     def _restart_seeds(self) -> list[int]:
         """One seed per restart, drawn up front: the order of running cannot matter."""
-        # None in scikit-learn's sense would draw from NumPy's global generator.
-        fresh = self.random_state is None
-        source = (
-            np.random.RandomState() if fresh else check_random_state(self.random_state)
-        )
+        source = random_source(self.random_state)
         return [int(s) for s in source.randint(2**31 - 1, size=self._n_restarts())]
 
     def _run_restarts(
@@ -189,21 +212,32 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
     ) -> Iterator[Any]:
         """Results of ``run(restart, seed)``, in order, as they come.
 
-        Threads share the views; kernels and matrix products release the lock. Each
-        worker then gets one BLAS thread, as more would only crowd each other out.
+        Threads share the views; kernels and matrix products release the lock.
         """
-        crowded = effective_n_jobs(self.n_jobs) > 1
-        with threadpool_limits(1, "blas") if crowded else nullcontext():
-            parallel = Parallel(
-                n_jobs=self.n_jobs, prefer="threads", return_as="generator"
-            )
-            yield from parallel(
-                delayed(run)(restart, seed) for restart, seed in enumerate(seeds)
-            )
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        yield from parallel(
+            delayed(run)(restart, seed) for restart, seed in enumerate(seeds)
+        )
+
+    def _crowds_blas(self) -> bool:
+        """Whether more than one BLAS thread would slow the restarts down."""
+        return bool(effective_n_jobs(self.n_jobs) > 1)
 
     def _threads_per_restart(self) -> int:
         crowded = effective_n_jobs(self.n_jobs) > 1
         return 1 if crowded else int(_openmp_effective_n_threads())
+
+    def _warn_of_duplicates(self, views: ViewSet) -> None:
+        from manyview._numerics._distinct import count_distinct_rows
+
+        n_distinct = count_distinct_rows(self._used(views).arrays, self.n_clusters)
+        if n_distinct < self.n_clusters:
+            msg = (
+                f"n_clusters={self.n_clusters} is more than the number of distinct "
+                f"samples, {n_distinct}: some clusters stay empty or hold duplicates "
+                f"of others. Ask for at most {n_distinct} clusters."
+            )
+            warnings.warn(msg, ConvergenceWarning, stacklevel=5)
 
     def _warn_unless_converged(self, result: SolverResult) -> None:
         if not result.converged:
@@ -211,7 +245,7 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
                 f"{type(self).__name__} stopped at its iteration limit before its "
                 "labels settled. Raise max_iter."
             )
-            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+            warnings.warn(msg, ConvergenceWarning, stacklevel=5)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,7 +10,6 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview._typing import FloatArray
 from manyview.cluster._centroids import (
     INIT_CONSTRAINT,
     SHARED_CONSTRAINTS,
@@ -60,7 +59,7 @@ class CAMVC(CentroidClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
+        Cluster of each sample, by the same score as in `predict`.
     cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
         Centres per view, in the view's own units (with ``"l2"`` scaling, means of
         unit-length rows).
@@ -174,6 +173,3 @@ class CAMVC(CentroidClusterer):
             tol=self.tol,
             on_iteration=on_iteration,
         )
-
-    def _score_weights(self) -> FloatArray:
-        return np.asarray(self.view_weights_**self.weight_exponent)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from threadpoolctl import threadpool_limits
-
 from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions
-from manyview._typing import FloatArray, IntArray
+from manyview._typing import IntArray
 from manyview._views import ViewSet
 from manyview.cluster._base import BaseMultiViewClusterer, scaled_rows
 
@@ -55,41 +52,23 @@ class CentroidClusterer(BaseMultiViewClusterer):
         """
         views = self._check_views(X, reset=False)
         from manyview._rows import open_views
-        from manyview._solvers._nsmvc import nearest_clusters
-        from manyview._solvers._weighted import nearest_by_distance
+        from manyview._solvers._nearest import nearest_by_distance, nearest_clusters
 
         nearest = nearest_by_distance if self._plain_distances else nearest_clusters
         rows = open_views(self._used(views), self.scales_)
-        return nearest(rows, self._centers, self._score_weights())
-
-    def _used(self, views: ViewSet) -> ViewSet:
-        """The views that take part; all, unless a subclass says otherwise."""
-        return views
-
-    def _score_weights(self) -> FloatArray:
-        """(n_views,), what multiplies the distances of each view in `predict`."""
-        return self.view_weights_
+        return nearest(rows, self._centers, self._score_weights)
 
     def _n_restarts(self) -> int:
         return self.n_init
 
-    def _run_restarts(
-        self, run: Callable[[int, int], Any], seeds: Sequence[int]
-    ) -> Iterator[Any]:
+    def _crowds_blas(self) -> bool:
         # Blocks of rows are small: in their products, more than one BLAS thread
         # spends longer waiting for the others than working.
-        with threadpool_limits(1, "blas"):
-            yield from super()._run_restarts(run, seeds)
+        return True
 
     def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
         self.scales_, rows = scaled_rows(self._used(views), self.scale)
         return rows
-
-    def _choose(self, runs: Iterable[Any]) -> Any:
-        """The run that leaves the smallest share of the views' scatter unexplained."""
-        from manyview._solvers._nsmvc import choose_restart
-
-        return choose_restart(runs)
 
     def _store(self, best: CentroidResult) -> None:
         self.labels_ = best.labels
@@ -99,6 +78,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
             for scale, centers in zip(self.scales_, best.centers, strict=True)
         ]
         self.view_weights_ = best.view_weights
+        self._score_weights = best.score_weights
         self.unexplained_ = best.unexplained
         self.objective_ = best.objective
         self.n_iter_ = best.n_iter

@@ -52,7 +52,7 @@ class DMVC(CentroidClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
+        Cluster of each sample, by the same score as in `predict`.
     cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
         Centres per view, the product of its factors, in the view's own units (with
         ``"l2"`` scaling, of unit-length rows).
@@ -99,6 +99,8 @@ class DMVC(CentroidClusterer):
       present value is taken.
     - The code's k-means start is not public: layers here run once (first layer: at
       most 20 Lloyd iterations), factors are least-squares fits.
+    - At the end every sample goes to the nearest centres by the view weights, as new
+      samples do.
     - Distances below 1e-8 of a view's spread count as that much; a constant view gets
       no weight; an empty cluster keeps its centre.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview._typing import FloatArray
 from manyview._views import ViewSet
 from manyview.cluster._centroids import SHARED_CONSTRAINTS, CentroidClusterer
 from manyview.exceptions import ViewError
@@ -40,9 +39,6 @@ class _Lloyd(CentroidClusterer):
         return solve_kmeans(
             prepared, start, max_iter=self.max_iter, on_iteration=on_iteration
         )
-
-    def _choose(self, runs: Iterable[Any]) -> Any:
-        return min(runs, key=lambda run: float(run.objective))
 
 
 class ConcatKMeans(_Lloyd):
@@ -272,9 +268,6 @@ class ViewKMeans(_Lloyd):
             )
             raise ViewError(msg)
         return ViewSet(arrays=(array,), present=(None,), names=(name,))
-
-    def _score_weights(self) -> FloatArray:
-        return np.ones(1)
 
     def _store(self, best: CentroidResult) -> None:
         super()._store(best)

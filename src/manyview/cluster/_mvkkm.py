@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -196,11 +196,6 @@ class MVKKM(CompleteViewsClusterer):
             tol=self.tol,
             on_iteration=on_iteration,
         )
-
-    def _choose(self, runs: Iterable[MVKKMResult]) -> MVKKMResult:
-        from manyview._solvers._mvkkm import choose_restart
-
-        return choose_restart(runs)
 
     def _store(self, best: MVKKMResult) -> None:
         self.labels_ = best.labels

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from threadpoolctl import threadpool_limits
 
 from manyview._results import NSMVCResult, OnIteration
 from manyview._scaling import SCALES
@@ -211,7 +210,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         labels : ndarray of shape (n_samples,)
             Cluster of each sample.
         """
-        from manyview._solvers._nsmvc import nearest_clusters
+        from manyview._solvers._nearest import nearest_clusters
 
         return nearest_clusters(self._open(X), *self._linear_model())
 
@@ -230,7 +229,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
             distances in scaled units. After ``set_output(transform="pandas")`` a frame
             with the index of the views.
         """
-        from manyview._solvers._nsmvc import fused_scores
+        from manyview._solvers._nearest import fused_scores
 
         views = self._check_views(X, reset=False)
         rows = self._open_checked(views)
@@ -255,7 +254,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
             Between minus the number of views (nothing explained) and 0, on data like
             that of `fit`. Unlike the objective it compares between fits.
         """
-        from manyview._solvers._nsmvc import nearest_clusters, unexplained_shares
+        from manyview._solvers._nearest import nearest_clusters
+        from manyview._solvers._nsmvc import unexplained_shares
 
         rows = self._open(X)
         centers, weights = self._linear_model()
@@ -286,18 +286,20 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         from manyview._solvers._nsmvc import solve_nsmvc
 
         n_threads = self._threads_per_restart() if self.assignment == "majorize" else 1
+        return solve_nsmvc(
+            prepared.rows,
+            self._start(prepared, random_state),
+            pace_start=self.pace_start,
+            n_paces=self.n_paces,
+            max_iter=self.max_iter,
+            assignment=self.assignment,
+            n_threads=n_threads,
+            on_iteration=on_iteration,
+        )
+
+    def _crowds_blas(self) -> bool:
         # Products of one block are too small to share: BLAS threads only contend.
-        with threadpool_limits(1, "blas"):
-            return solve_nsmvc(
-                prepared.rows,
-                self._start(prepared, random_state),
-                pace_start=self.pace_start,
-                n_paces=self.n_paces,
-                max_iter=self.max_iter,
-                assignment=self.assignment,
-                n_threads=n_threads,
-                on_iteration=on_iteration,
-            )
+        return True
 
     def _start(self, prepared: _Prepared, random_state: np.random.RandomState) -> Start:
         from manyview._solvers import _start
@@ -315,11 +317,6 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
             labels = as_labels(drawn, prepared.views.n_samples, self.n_clusters)
         assert labels is not None
         return _start.start_from_labels(rows, labels, self.n_clusters)
-
-    def _choose(self, runs: Iterable[NSMVCResult]) -> NSMVCResult:
-        from manyview._solvers._nsmvc import choose_restart
-
-        return choose_restart(runs)
 
     def _store(self, best: NSMVCResult) -> None:
         self.labels_ = best.labels

@@ -59,7 +59,7 @@ class SAMVC(CentroidClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
+        Cluster of each sample, by the same score as in `predict`.
     cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
         Centres per view, in the view's own units (with ``"l2"`` scaling, means of
         unit-length rows).

@@ -26,7 +26,7 @@ from manyview._scaling import (
     feature_range,
 )
 from manyview._solvers._local import LocalSamples, SampleState
-from manyview._solvers._nsmvc import fused_scores, nearest_clusters
+from manyview._solvers._nearest import fused_scores, nearest_clusters
 from manyview._solvers._start import ClusterSums, Seeds, cluster_sums, nearest_seeds
 from manyview._typing import FloatArray, IntArray
 from manyview._views import ViewSet, release_pages
@@ -122,9 +122,13 @@ def spool(views: ViewSet) -> ViewSet:
 
 
 def open_rows(
-    views: ViewSet, scales: tuple[ViewScale, ...], keep_scaled: bool
+    views: ViewSet,
+    scales: tuple[ViewScale, ...],
+    keep_scaled: bool,
+    n_samples: int | None = None,
 ) -> tuple[Rows, ...]:
-    rows = open_views(views, scales, keep_scaled=keep_scaled)
+    """Scaled rows of one part of `n_samples`."""
+    rows = open_views(views, scales, keep_scaled=keep_scaled, n_samples=n_samples)
     for view in rows:
         view.release()
     return rows

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from manyview._results import pack_history, unpack_history
+from manyview._results import pack_history, share_rounding, unpack_history
 from manyview._scaling import ViewScale
 from manyview._solvers._nsmvc import Progress
 from manyview._typing import FloatArray
@@ -83,7 +83,7 @@ class Checkpoint:
     ) -> None:
         """Record that a restart is over, and keep it if it is the best so far."""
         best = None if self.best is None else self.best.unexplained
-        if best is None or unexplained.sum() < best.sum():
+        if best is None or _explains_more(unexplained, best):
             self._write("best.npz", restart, at, samples, unexplained)
             self.best = self._read("best.npz")
         # The next restart begins from nothing; a driver that dies now skips this one.
@@ -232,3 +232,9 @@ def _unpack(stored: Mapping[str, Any]) -> Progress:
         converged=bool(stored["converged"]),
         history=unpack_history(stored),
     )
+
+
+def _explains_more(unexplained: FloatArray, best: FloatArray) -> bool:
+    """As `choose_restart` judges; of equal runs the first is kept."""
+    before, after = float(best.sum()), float(unexplained.sum())
+    return before - after > share_rounding(before)

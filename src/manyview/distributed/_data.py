@@ -39,7 +39,13 @@ def open_data(views: DaskViews, scale: str | None, persist: str | None) -> DaskR
         parts = dask.persist(*parts)
     scales = _learn_scales(parts, views.names, scale)
     keep_scaled = [persist == "memory"] * len(parts)
-    rows = map_parts(_blocks.open_rows, parts, shared(scales, len(parts)), keep_scaled)
+    rows = map_parts(
+        _blocks.open_rows,
+        parts,
+        shared(scales, len(parts)),
+        keep_scaled,
+        [views.n_samples] * len(parts),
+    )
     if persist is not None:
         rows = list(dask.persist(*rows))
     return DaskRows(rows=tuple(rows), lengths=views.lengths, scales=scales)

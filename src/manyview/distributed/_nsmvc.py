@@ -15,12 +15,13 @@ import numpy as np
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from manyview._results import NSMVCResult
 from manyview._rows import open_views
-from manyview._sklearn_compat import StrOptions, _fit_context
-from manyview._solvers._nsmvc import Progress, choose_restart, run_paces, unexplained
+from manyview._sklearn_compat import StrOptions
+from manyview._solvers._nsmvc import Progress, run_paces, unexplained
+from manyview._solvers._restarts import choose_restart
+from manyview._threads import one_blas_thread
 from manyview._version import __version__
 from manyview.cluster import NSMVC
 from manyview.cluster._base import OnRestartIteration, report_progress
@@ -142,7 +143,6 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any = None, *, on_iteration: OnRestartIteration | None = None
     ) -> Self:
@@ -165,8 +165,12 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         self : object
             The fitted estimator.
         """
+        super().fit(X, y, on_iteration=on_iteration)
+        return self
+
+    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
         # On the default scheduler parts run side by side in this very process.
-        with threadpool_limits(1, "blas"), self._cluster_errors():
+        with one_blas_thread(), self._cluster_errors():
             data = open_data(self._read(X, reset=True), self.scale, self.persist)
             self.scales_ = data.scales
             checkpoint = self._open_checkpoint(data)
@@ -176,7 +180,6 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             if checkpoint is not None:
                 checkpoint.remove()
         self._warn_unless_converged(best)
-        return self
 
     def predict(self, X: Any) -> Any:
         """Cluster of new samples.
@@ -253,7 +256,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         model = NSMVC(**{name: getattr(self, name) for name in names})
         model.set_params(assignment="majorize")
         for name, value in vars(self).items():
-            if name.endswith("_") or name in {"_layout", "_centers"}:
+            if name.endswith("_") or name in self._private_fitted:
                 setattr(model, name, value)
         found = dask.compute(self.labels_, self.joined_pace_)
         model.labels_, model.joined_pace_ = found

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
 
+from manyview._random import random_source
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview.explain._margins import Geometry, label_geometry, model_geometry
 
@@ -78,7 +78,7 @@ def map_samples(
     width = sum(view.n_features for view in geometry.rows)
     affordable = max(FEWEST_SAMPLES, MOST_VALUES // width)
     samples = draw_samples(
-        labels, min(max_samples, affordable), check_random_state(random_state)
+        labels, min(max_samples, affordable), random_source(random_state)
     )
     return _project(geometry, samples)
 

@@ -200,7 +200,8 @@ def label_geometry(
 def _explain(
     geometry: Geometry, labels: IntArray, names: tuple[str, ...]
 ) -> Explanation:
-    from manyview._solvers._nsmvc import fused_scores, unexplained_shares
+    from manyview._solvers._nearest import fused_scores
+    from manyview._solvers._nsmvc import unexplained_shares
 
     rows, centers = geometry.rows, geometry.centers
     n_samples = rows[0].n_samples

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
+from manyview._random import random_source
 from manyview._typing import FloatArray, IntArray
 from manyview._views import ViewSet, check_views
 from manyview.cluster import NSMVC
@@ -118,7 +118,7 @@ def choose_n_clusters(
     if estimator is None:
         estimator = NSMVC(n_init=5, assignment="majorize")
     views = check_views(X, view_sizes=estimator.view_sizes)
-    source = check_random_state(random_state)
+    source = random_source(random_state)
     everyone = _draw(views.n_samples, min(max_samples, views.n_samples), source)
     n_drawn = int(subsample * len(everyone))
     tried = _check_candidates(candidates, n_drawn)

@@ -1,0 +1,27 @@
+"""Which of several restarts to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import TypeVar
+
+from manyview._results import SolverResult
+
+Run = TypeVar("Run", bound=SolverResult)
+
+
+def choose_restart(runs: Iterable[Run]) -> Run:
+    """The run with the smallest criterion; of equal ones the first.
+
+    Restarts often end in the same clusters, numbered differently. Their criteria then
+    differ in the last digits only, which depend on the processor and on the memory
+    order of the views: what rounding explains decides nothing. Runs are taken one by
+    one, so a generator keeps no more than two alive.
+    """
+
+    def better(best: Run, run: Run) -> Run:
+        gain = best.criterion - run.criterion
+        return run if gain > max(best.rounding, run.rounding) else best
+
+    return reduce(better, runs)

@@ -1,0 +1,83 @@
+"""One BLAS thread for as long as anybody in the process asks for it.
+
+The number of BLAS threads belongs to the whole process. Limits that every caller sets
+and restores on its own overlap when fits run in several threads: one that began under
+another's limit takes that for the original value and restores it for good. Here the
+users are counted: the first one has the limit set, the last one has it lifted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
+
+from threadpoolctl import threadpool_limits
+
+
+class _Keeper:
+    """A thread that holds the limit: threadpoolctl wants one thread for both ends."""
+
+    def __init__(self) -> None:
+        self._limited, self._over = Event(), Event()
+        self._thread = Thread(target=self._keep, name="one-blas-thread", daemon=True)
+        self._thread.start()
+        self._limited.wait()
+
+    def _keep(self) -> None:
+        try:
+            with threadpool_limits(1, "blas"):
+                self._limited.set()
+                self._over.wait()
+        finally:
+            self._limited.set()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+class _SharedLimit:
+    """A limit of one BLAS thread, in force while it has users."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._n_users = 0
+        self._keeper: _Keeper | None = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._keeper is None:
+                self._keeper = _Keeper()
+            self._n_users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_users -= 1
+            if self._n_users == 0 and self._keeper is not None:
+                self._keeper.end()
+                self._keeper = None
+
+
+_SHARED = _SharedLimit()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Matrix products of the whole process run in one thread meanwhile.
+
+    A limit that the caller has set through threadpoolctl takes precedence.
+    """
+    _SHARED.enter()
+    try:
+        yield
+    finally:
+        _SHARED.leave()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """The same, and one OpenMP thread for what the calling thread starts."""
+    # OpenMP keeps its number per thread, so callers cannot get in each other's way.
+    with one_blas_thread(), threadpool_limits(1, "openmp"):
+        yield
