@@ -24,9 +24,11 @@ class SpectralResult(SolverResult):
     """A run whose labels come from k-means on an embedding.
 
     embedding : (n_samples, n_components), the rows that were clustered.
+    settled : False if its eigenvectors are approximate.
     """
 
     embedding: FloatArray
+    settled: bool
 
 
 def scaled_points(view: Rows) -> Points:

@@ -13,14 +13,14 @@ from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
 from manyview.cluster._base import scaled_rows
-from manyview.cluster._complete import CompleteViewsClusterer
+from manyview.cluster._spectral import SpectralClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
     from manyview._solvers._amgl import AMGLResult
 
 
-class AMGL(CompleteViewsClusterer):
+class AMGL(SpectralClusterer):
     """Auto-weighted multiple graph learning.
 
     Builds a sparse neighbour graph per view and finds the spectral embedding of their
