@@ -35,9 +35,7 @@ def test_top_eigenvectors_match_dense_reference(n_samples):
     kernel = gaussian_kernel(blobs(n_samples))
     scaling = inverse_root_degrees(kernel.sum(axis=1))
     pull = 0.6 * np.linalg.qr(np.random.RandomState(1).normal(size=(n_samples, 3)))[0]
-    values, vectors = top(
-        kernel, 6, scaling=scaling, coupling=pull
-    )
+    values, vectors = top(kernel, 6, scaling=scaling, coupling=pull)
     matrix = reference.norm(kernel) + pull @ pull.T
     expected_values, expected = reference.top(matrix, 6)
     assert_allclose(values, expected_values, atol=1e-12)
@@ -106,8 +104,6 @@ def test_top_singular_vectors_are_eigenvectors_of_the_gram():
     )
 
 
-
-
 def weakly_linked(n_samples, n_components, link):
     """Rings of unequal sizes joined by faint edges: eigenvalues crowd below 1."""
     rng = np.random.RandomState(0)
@@ -156,9 +152,7 @@ def test_kernels_with_crowded_eigenvalues_are_inverted_too(monkeypatch):
         ),
     )
     values, vectors = top(kernel, 6, scaling=scaling, coupling=pull)
-    expected_values, expected = reference.top(
-        reference.norm(kernel) + pull @ pull.T, 6
-    )
+    expected_values, expected = reference.top(reference.norm(kernel) + pull @ pull.T, 6)
     assert_allclose(values, expected_values, atol=1e-12)
     assert_allclose(
         reference.projector(vectors), reference.projector(expected), atol=1e-8

@@ -50,9 +50,7 @@ def test_rounds_match_reference():
 def test_rounds_are_simultaneous_so_view_order_is_irrelevant():
     kernels = [gaussian_kernel(view) for view in make_views()]
     forward = _cotrain.filter_round(kernels, own_subspaces(kernels, 4))
-    backward = _cotrain.filter_round(
-        kernels[::-1], own_subspaces(kernels[::-1], 4)
-    )
+    backward = _cotrain.filter_round(kernels[::-1], own_subspaces(kernels[::-1], 4))
     for ours, theirs in zip(forward, backward[::-1], strict=True):
         assert_allclose(
             reference.projector(ours), reference.projector(theirs), atol=1e-9

@@ -273,7 +273,9 @@ def _lanczos(
         frame, _ = linalg.qr(np.hstack([vectors, more]), mode="economic")
         images = np.column_stack([multiply(column) for column in frame.T])
         projected = frame.T @ images
-        values, small = descending_eigenpairs((projected + projected.T) / 2.0, n_vectors)
+        values, small = descending_eigenpairs(
+            (projected + projected.T) / 2.0, n_vectors
+        )
         vectors = frame @ small
     msg = "eigenvalues were still overlooked"
     raise ArpackError(-1, {-1: msg})
@@ -319,11 +321,11 @@ def _block_eigenpairs(matrix: _Matrix, n_vectors: int) -> Eigenpairs:
     with warnings.catch_warnings():
         # How far it came is measured below.
         warnings.simplefilter("ignore", UserWarning)
-        values, vectors = lobpcg(
+        found: Any = lobpcg(
             operator, start, largest=True, maxiter=BLOCK_ITERATIONS, tol=BLOCK_TOLERANCE
         )
-    order = np.argsort(values)[::-1][:n_vectors]
-    values, vectors = values[order], vectors[:, order]
+    order = np.argsort(found[0])[::-1][:n_vectors]
+    values, vectors = found[0][order], found[1][:, order]
     residuals = np.linalg.norm(matrix.multiply(vectors) - vectors * values, axis=0)
     return Eigenpairs(
         values=values,

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.neighbors import NearestNeighbors
 
-from manyview._numerics._eigen import Eigenpairs, descending_eigenpairs, settle_ties
 from manyview._numerics._distances import SAME_POINT_EXPANDED
+from manyview._numerics._eigen import Eigenpairs, descending_eigenpairs, settle_ties
 from manyview._numerics._gram import Points
 from manyview._typing import FloatArray, IntArray
 
