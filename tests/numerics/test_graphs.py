@@ -107,3 +107,27 @@ def test_normalise_graph_matches_reference_and_survives_isolated_samples():
     normalised = _graphs.normalise_graph(sparse.csr_array(graph)).toarray()
     assert_allclose(normalised, reference.norm(graph), atol=1e-13)
     assert_array_equal(normalised[0], np.zeros(20))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_tied_neighbors_are_the_first_in_the_data(form, offset):
+    # Unit vectors: all others are equally near, whatever rounding says. Repeated rows:
+    # the copies are nearer than the rest, and there are more of them than neighbours.
+    rng = np.random.RandomState(0)
+    rows = np.vstack([np.eye(8) / 3.0, np.tile(rng.normal(size=8), (7, 1))])
+    shuffled = rng.permutation(15)
+    points = rows[shuffled] + offset
+    graph = _graphs.neighbor_graph(form(points), 4).toarray()
+    for i in range(15):
+        alike = np.flatnonzero((shuffled < 8) == (shuffled[i] < 8))
+        expected = np.zeros(15)
+        expected[alike[alike != i][:4]] = 0.25
+        if offset == 0.0 or shuffled[i] >= 8:
+            assert_array_equal(graph[i], expected)
+    assert_allclose(graph.sum(axis=1), np.ones(15))
+
+
+def test_neighbors_tied_but_for_rounding_have_no_edge():
+    distances = np.array([[0.0, 1.0, 1.0 + 1e-15], [1.0, 1.0, 1.0 + 1e-15]])
+    assert_array_equal(_graphs.neighbor_weights(distances), [[1.0, 0.0], [0.5, 0.5]])

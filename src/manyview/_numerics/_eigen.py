@@ -24,10 +24,11 @@ Multiply: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # Below this many samples a dense eigensolver is quicker than Lanczos iterations.
 LANCZOS_FROM = 400
-# Basis and restarts of Lanczos iterations. What takes more has eigenvalues so close
-# together that a factorised matrix is quicker.
+# Basis of Lanczos iterations, samples per restart and most restarts. What takes more
+# has eigenvalues so close together that a factorised matrix is quicker.
 SMALLEST_BASIS = 40
-RESTARTS = 100
+SAMPLES_PER_RESTART = 50
+MOST_RESTARTS = 200
 # Most samples whose matrix is factorised (200 MB), and most for which ties at the last
 # vector are settled by a dense eigensolver.
 FACTORISED_UP_TO = 5000
@@ -364,7 +365,7 @@ def _arpack(
         which="LA",
         v0=start,
         ncv=min(n_samples, max(2 * n_vectors + 1, SMALLEST_BASIS)),
-        maxiter=RESTARTS,
+        maxiter=min(n_samples // SAMPLES_PER_RESTART, MOST_RESTARTS),
         tol=tolerance,
         **seed,
     )

@@ -87,15 +87,16 @@ def nearest_others(points: Points, n_neighbors: int) -> tuple[IntArray, FloatArr
 
 
 def first_tied(
-    points: Points, rows: IntArray, distances: FloatArray, n_wanted: int
+    points: Points, rows: IntArray, neighbors: IntArray, distances: FloatArray
 ) -> IntArray:
     """The first samples, in the order of the data, among each row's nearest others.
 
-    distances : (len(rows),), squared, to the nearest, of which there are at least
-    `n_wanted`. Returns (len(rows), n_wanted).
+    neighbors : (len(rows), c), some of the nearest, replaced by as many of the first;
+    distances : (len(rows),), squared, to all of them.
     """
+    n_wanted = neighbors.shape[1]
     sq_norms = np.asarray((points**2).sum(axis=1), dtype=np.float64)
-    found = np.empty((len(rows), n_wanted), dtype=np.intp)
+    found = neighbors.copy()
     step = max(1, COMPARED_ELEMENTS // points.shape[0])
     for start in range(0, len(rows), step):
         block = rows[start : start + step]
@@ -115,8 +116,8 @@ def first_tied(
                 exact = _squared_offsets(points, np.full(len(some), row), some)
                 kept = np.append(kept, some[exact <= reach[i] * (1.0 + TIED)])
                 if len(kept) >= n_wanted:
+                    found[start + i] = kept[:n_wanted]
                     break
-            found[start + i] = kept[:n_wanted]
     return found
 
 
@@ -165,7 +166,8 @@ def neighbor_graph(points: Points, n_neighbors: int) -> sparse.csr_array:
     reach = distances[:, -1]
     (tied,) = np.nonzero(reach - distances[:, 0] <= TIED * reach)
     if neighbors.shape[1] > n_edges and tied.size:
-        neighbors[tied, :n_edges] = first_tied(points, tied, reach[tied], n_edges)
+        found = neighbors[tied, :n_edges]
+        neighbors[tied, :n_edges] = first_tied(points, tied, found, reach[tied])
     starts = np.arange(n_samples + 1) * n_edges
     graph = sparse.csr_array(
         (weights.ravel(), neighbors[:, :n_edges].ravel(), starts),
