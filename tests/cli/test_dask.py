@@ -52,6 +52,19 @@ def test_labels_model_and_report_are_those_of_one_machine(
     assert "50 rows drawn at random from 90" in page
 
 
+def test_a_local_cluster_listens_to_this_machine_alone():
+    psutil = pytest.importorskip("psutil")
+    with _dask.connect("local[1]"):
+        here = psutil.Process()
+        addresses = {
+            link.laddr.ip
+            for process in [here, *here.children(recursive=True)]
+            for link in process.net_connections(kind="inet")
+            if link.status == psutil.CONN_LISTEN
+        }
+    assert addresses == {"127.0.0.1"}
+
+
 MISTAKES = {
     "several k": (("-k", "2..4", "--dask", "local[1]"), "one number of clusters"),
     "other method": (

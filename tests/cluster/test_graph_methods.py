@@ -1,7 +1,17 @@
 """CoTrain, CoReg, AMGL and MVKKM as estimators."""
 
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -10,10 +20,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manyview import ViewError
+from manyview._numerics import _eigen
+from manyview._solvers import _memory
 from manyview.cluster._amgl import AMGL
 from manyview.cluster._coreg import CoReg
 from manyview.cluster._cotrain import CoTrain
 from manyview.cluster._mvkkm import MVKKM
+from tests.cluster import hard_graphs
 
 ESTIMATORS = [CoTrain, CoReg, AMGL, MVKKM]
 
@@ -200,3 +213,134 @@ def test_coreg_takes_one_coupling_per_view(blobs):
 def test_iteration_limit_warns(Limited, blobs):
     with pytest.warns(ConvergenceWarning, match="iteration limit"):
         Limited(3, max_iter=1, random_state=0).fit(blobs[0])
+
+
+def test_labels_do_not_depend_on_the_processor():
+    """Multiple eigenvalues, tied neighbours and tied runs of k-means."""
+    found = [hard_graphs.labels_of_all()]
+    for core in ("Haswell", "Nehalem"):
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.cluster.hard_graphs"],
+            env={**os.environ, "OPENBLAS_CORETYPE": core, "OPENBLAS_NUM_THREADS": "1"},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found.append(json.loads(done.stdout))
+    here, *others = found
+    for there in others:
+        assert [name for name in here if here[name] != there[name]] == []
+
+
+@pytest.mark.parametrize("n_samples", [300, 1051])
+def test_graphs_close_to_falling_apart_are_solved_quickly(monkeypatch, n_samples):
+    """Lanczos iterations alone take minutes where views differ in their pieces."""
+    products = []
+    multiply = _eigen._symmetric_product
+    monkeypatch.setattr(
+        _eigen, "_symmetric_product", lambda *a: products.append(0) or multiply(*a)
+    )
+    views = hard_graphs.word_counts(n_samples)
+    model = AMGL(2, random_state=0).fit(views)
+    assert len(products) < 5000 * model.n_iter_
+    assert np.isfinite(model.embedding_).all()
+
+
+@pytest.mark.parametrize("Spectral", [AMGL, CoTrain, CoReg])
+def test_approximate_eigenvectors_warn(monkeypatch, Spectral, blobs):
+    solve = _eigen._connected_eigenpairs
+    monkeypatch.setattr(
+        _eigen,
+        "_connected_eigenpairs",
+        lambda *a: dataclasses.replace(solve(*a), converged=False),
+    )
+    with pytest.warns(ConvergenceWarning, match="eigenvectors behind .* approximate"):
+        Spectral(3, random_state=0).fit(blobs[0])
+
+
+@pytest.mark.parametrize("Estimator", [CoTrain, CoReg, MVKKM])
+def test_too_many_pairs_for_the_memory_are_refused(monkeypatch, Estimator, blobs):
+    views = blobs[0]
+    monkeypatch.setattr(_memory, "available_memory", lambda: 200_000)
+    expected = (
+        r"[45] matrices of all pairs of 90 samples need 0\.0 GiB, but 0\.0 GiB of "
+        "memory are available. Use fewer samples, or AMGL or NSMVC"
+    )
+    with pytest.raises(ViewError, match=expected):
+        Estimator(3).fit(views)
+    monkeypatch.setattr(_memory, "available_memory", lambda: 400_000)
+    Estimator(3, n_init=1).fit(views)
+    monkeypatch.setattr(_memory, "available_memory", lambda: None)
+    Estimator(3, n_init=1).fit(views)
+
+
+def test_refusal_says_how_much_memory(monkeypatch):
+    monkeypatch.setattr(_memory, "available_memory", lambda: 16 * 2**30)
+    with pytest.raises(ViewError, match=r"50000 samples need 55\.9 GiB, but 16\.0 GiB"):
+        _memory.check_pair_memory(50_000, 3)
+
+
+def test_available_memory_is_known_without_psutil(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    assert _memory.available_memory() > 2**20
+
+
+@pytest.mark.filterwarnings("ignore:AMGL stopped at its iteration limit")
+@pytest.mark.parametrize("n_samples", [120, 480])
+def test_pieces_are_the_clusters(Estimator, n_samples):
+    views, groups = hard_graphs.pieces(4, n_samples // 4)
+    labels = Estimator(4, random_state=0).fit_predict(views)
+    assert adjusted_rand_score(groups, labels) == 1.0
+
+
+def test_equal_samples_share_a_cluster(Estimator):
+    # Each kind of row has more copies than a sample has neighbours.
+    rng = np.random.default_rng(0)
+    kinds = np.repeat(np.arange(6), 9)
+    views = [rng.normal(size=(6, width))[kinds] for width in (3, 2)]
+    labels = Estimator(4, random_state=0).fit_predict(views)
+    for kind in range(6):
+        assert len(np.unique(labels[kinds == kind])) == 1
+
+
+KINDS = ("few", "counts", "constant", "zero", "far", "any")
+
+
+@st.composite
+def hard_views(draw):
+    """Few distinct rows, lone samples, constant and empty views, in any combination."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_samples = draw(st.integers(1, 30))
+    views = []
+    for _ in range(draw(st.integers(1, 3))):
+        width = draw(st.integers(1, 4))
+        kind = draw(
+            st.sampled_from(["few", "counts", "constant", "zero", "far", "any"])
+        )
+        view = rng.normal(size=(n_samples, width))
+        if kind == "few":
+            view = view[rng.integers(min(3, n_samples), size=n_samples)]
+        elif kind == "counts":
+            view = rng.poisson(0.3, size=view.shape).astype(float)
+        elif kind == "far":
+            view *= 10.0 ** rng.integers(0, 9, size=(n_samples, 1))
+        elif kind in {"constant", "zero"}:
+            view = np.full_like(view, 3.7 if kind == "constant" else 0.0)
+        views.append(view)
+    return views, draw(st.integers(1, n_samples))
+
+
+@given(hard_views(), st.sampled_from(hard_graphs.ESTIMATORS))
+@settings(deadline=None, max_examples=60)
+def test_hard_views_get_labels(problem, Estimator):
+    views, n_clusters = problem
+    model = Estimator(n_clusters, random_state=0, n_init=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(views)
+    assert model.labels_.shape == (len(views[0]),)
+    assert model.labels_.min() >= 0
+    assert model.labels_.max() < n_clusters
+    for name in ("embedding_", "view_weights_", "objective_"):
+        assert np.isfinite(getattr(model, name, 0.0)).all()

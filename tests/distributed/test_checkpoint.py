@@ -2,11 +2,14 @@
 
 import json
 
+import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from scipy import sparse
 
 from manyview.distributed import DaskNSMVC
 from manyview.exceptions import CheckpointError
@@ -103,6 +106,95 @@ def test_damaged_checkpoint_is_refused(views, tmp_path, name, content):
         fit(tmp_path / "c", views, stop_at=3)
     (tmp_path / "c" / name).write_bytes(content)
     with pytest.raises(CheckpointError, match="is damaged"):
+        fit(tmp_path / "c", views)
+
+
+def counts(seed):
+    """Word counts, whose rows "auto" scales to unit length."""
+    rng = np.random.default_rng(seed)
+    means = rng.gamma(0.15, 1.0, size=(4, 12))
+    return [rng.poisson(means[np.arange(240) % 4]).astype(float) for _ in range(3)]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_checkpoint_of_other_rows_is_refused(tmp_path, form):
+    views = counts(0)
+
+    def lazy(views):
+        return [da.from_array(form(view), chunks=(60, 12), asarray=False)
+                for view in views]  # fmt: skip
+
+    def start(views, **options):
+        model = DaskNSMVC(4, checkpoint=tmp_path / "c", random_state=0)
+        return model.fit(lazy(views), **options)
+
+    def stop(*_):
+        raise Stop
+
+    with pytest.raises(Stop):
+        start(views, on_iteration=stop)
+    moved = [views[0], views[1][::-1].copy(), views[2]]
+    for others in (counts(1), moved):
+        with pytest.raises(CheckpointError, match="data was"):
+            start(others)
+    model = start(views)
+    assert model.scales_[0].mode == "l2"
+    plain = DaskNSMVC(4, random_state=0).fit(lazy(views))
+    assert_array_equal(model.labels_.compute(), plain.labels_.compute())
+
+
+def as_dask(labels):
+    return da.from_array(labels, chunks=70)
+
+
+@pytest.mark.parametrize("form", [as_dask, pd.Series, list])
+def test_checkpoint_of_other_starting_labels_is_refused(views, tmp_path, form):
+    labels = np.arange(240) % 4
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=2, init=form(labels))
+    with pytest.raises(CheckpointError, match="init was"):
+        fit(tmp_path / "c", views, init=form(labels[::-1].copy()))
+    model, _ = fit(tmp_path / "c", views, init=form(labels.astype(np.int32)))
+    plain = DaskNSMVC(4, init=labels, n_paces=3).fit(chunked(views, (60, 50, 240)))
+    assert_array_equal(model.labels_.compute(), plain.labels_.compute())
+
+
+WRONG_PARTS = {
+    "short labels": lambda part: {"labels": part["labels"][:-3]},
+    "a label too large": lambda part: {"labels": part["labels"] + np.uint8(200)},
+    "negative labels": lambda part: {"labels": -1 - part["labels"].astype(np.int64)},
+    "labels of another type": lambda part: {"labels": part["labels"].astype(float)},
+    "labels in a table": lambda part: {"labels": part["labels"][:, None]},
+    "too few views": lambda part: {"joined_pace": part["joined_pace"][:2]},
+    "short paces": lambda part: {"joined_pace": part["joined_pace"][:, :-1]},
+    "short selection": lambda part: {"selected": part["selected"][:, :-1]},
+    "unpacked selection": lambda part: {"selected": part["selected"] > 0},
+}
+
+
+@pytest.mark.parametrize("change", WRONG_PARTS.values(), ids=WRONG_PARTS.keys())
+def test_parts_that_do_not_fit_are_refused(views, tmp_path, change):
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=3)
+    path = tmp_path / "c" / "step-3" / "part-0.npz"
+    with np.load(path) as stored:
+        part = dict(stored)
+    np.savez(path, **{**part, **change(part)})
+    with pytest.raises(CheckpointError, match=r"part-0\.npz is damaged"):
+        fit(tmp_path / "c", views)
+
+
+@pytest.mark.parametrize("name", ["sums0", "centers1", "counts", "exponents"])
+@pytest.mark.parametrize("wrong", [np.zeros(1), None], ids=["wrong shape", "missing"])
+def test_states_that_do_not_fit_are_refused(views, tmp_path, name, wrong):
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=3)
+    path = tmp_path / "c" / "state.npz"
+    with np.load(path) as stored:
+        state = dict(stored)
+    state[name] = wrong
+    np.savez(path, **{key: array for key, array in state.items() if array is not None})
+    with pytest.raises(CheckpointError, match=r"state\.npz is damaged"):
         fit(tmp_path / "c", views)
 
 

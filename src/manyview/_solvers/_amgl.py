@@ -8,12 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from manyview._numerics._graphs import (
-    neighbor_graph,
-    normalise_graph,
-    top_eigenvectors,
-    unit_rows,
-)
+from manyview._numerics._eigen import top_eigenvectors
+from manyview._numerics._graphs import neighbor_graph, normalise_graph, unit_rows
 from manyview._results import IterationRecord, OnIteration
 from manyview._rows import Rows
 from manyview._solvers._spectral import (
@@ -43,11 +39,16 @@ class AMGLResult(SpectralResult):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FusedEmbedding:
-    """vectors : (n_samples, n_clusters), orthonormal; weights : (n_graphs,), sum 1."""
+    """vectors : (n_samples, n_clusters), orthonormal; weights : (n_graphs,), sum 1.
+
+    converged : whether the rounds came to an end; settled : whether the eigenvectors
+    of the last one did.
+    """
 
     vectors: FloatArray
     weights: FloatArray
     converged: bool
+    settled: bool
     history: tuple[IterationRecord, ...]
 
 
@@ -80,6 +81,7 @@ def solve_amgl(
         converged=fused.converged or n_clusters == 1,
         history=fused.history,
         embedding=embedding,
+        settled=fused.settled,
         view_weights=view_weights,
     )
 
@@ -107,8 +109,8 @@ def fuse_graphs(
         fused = sparse.csr_array(
             sum(weight * graph for weight, graph in zip(weights, graphs, strict=True))
         )
-        vectors = top_eigenvectors(fused, n_clusters)[1]
-        roots = np.sqrt(graph_cuts(graphs, vectors))
+        found = top_eigenvectors(fused, n_clusters)
+        roots = np.sqrt(graph_cuts(graphs, found.vectors))
         # Only ratios of the weights 1 / (2 sqrt(cut)) matter to the eigenvectors.
         weights = 1.0 / roots
         weights /= weights.sum()
@@ -124,7 +126,11 @@ def fuse_graphs(
                 converged = True
                 break
     return FusedEmbedding(
-        vectors=vectors, weights=weights, converged=converged, history=tuple(history)
+        vectors=found.vectors,
+        weights=weights,
+        converged=converged,
+        settled=found.converged,
+        history=tuple(history),
     )
 
 

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manyview._numerics._eigen import top_eigenvectors, top_singular_vectors
 from manyview._numerics._gram import gaussian_kernel
-from manyview._numerics._graphs import (
-    inverse_root_degrees,
-    top_eigenvectors,
-    top_singular_vectors,
-    unit_rows,
-)
+from manyview._numerics._graphs import inverse_root_degrees, unit_rows
 from manyview._results import IterationRecord, OnIteration
 from manyview._rows import Rows
+from manyview._solvers._memory import check_pair_memory
 from manyview._solvers._spectral import (
     SpectralResult,
     cluster_embedding,
@@ -32,11 +29,13 @@ class Consensus:
     shared : (n_samples, n_clusters), orthonormal, what the views were drawn towards.
     subspaces : per view (n_samples, n_clusters), orthonormal.
     objective : value of the problem, to be maximised.
+    settled : False if the subspaces are approximate.
     """
 
     shared: FloatArray
     subspaces: tuple[FloatArray, ...]
     objective: float
+    settled: bool
 
 
 def solve_coreg(
@@ -54,6 +53,8 @@ def solve_coreg(
     coupling : (n_views,), positive.
     """
     kept = varying_views(views)
+    # The kernels, and what finding a bandwidth or dense eigenvectors takes beside.
+    check_pair_memory(views[0].n_samples, len(kept) + 1)
     kernels = [gaussian_kernel(scaled_points(views[v])) for v in kept]
     history = []
     rounds = coreg_rounds(kernels, coupling[kept], n_clusters, n_rounds)
@@ -74,6 +75,7 @@ def solve_coreg(
         converged=True,
         history=tuple(history),
         embedding=embedding,
+        settled=state.settled,
     )
 
 
@@ -86,7 +88,7 @@ def coreg_rounds(
     """The state after each of the rounds."""
     scalings = [inverse_root_degrees(kernel.sum(axis=1)) for kernel in kernels]
     subspaces = [
-        top_eigenvectors(kernel, n_clusters, scaling=scaling)[1]
+        top_eigenvectors(kernel, n_clusters, scaling=scaling).vectors
         for kernel, scaling in zip(kernels, scalings, strict=True)
     ]
     roots = np.sqrt(coupling)
@@ -95,10 +97,17 @@ def coreg_rounds(
             [root * s for root, s in zip(roots, subspaces, strict=True)]
         )
         shared = top_singular_vectors(stacked, n_clusters)
-        objective = 0.0
+        objective, settled = 0.0, True
         for v, (kernel, scaling) in enumerate(zip(kernels, scalings, strict=True)):
-            values, subspaces[v] = top_eigenvectors(
+            found = top_eigenvectors(
                 kernel, n_clusters, scaling=scaling, coupling=roots[v] * shared
             )
-            objective += float(values.sum())
-        yield Consensus(shared=shared, subspaces=tuple(subspaces), objective=objective)
+            subspaces[v] = found.vectors
+            objective += float(found.values.sum())
+            settled = settled and found.converged
+        yield Consensus(
+            shared=shared,
+            subspaces=tuple(subspaces),
+            objective=objective,
+            settled=settled,
+        )

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manyview._numerics._eigen import Eigenpairs, top_eigenvectors
 from manyview._numerics._gram import gaussian_kernel
 from manyview._numerics._graphs import (
     filtered_eigenvectors,
     inverse_root_degrees,
-    top_eigenvectors,
     unit_rows,
 )
 from manyview._results import IterationRecord, OnIteration
 from manyview._rows import Rows
+from manyview._solvers._memory import check_pair_memory
 from manyview._solvers._spectral import (
     SpectralResult,
     cluster_embedding,
@@ -51,9 +52,12 @@ def solve_cotrain(
     output : "concat", or the index of the view whose embedding gives the labels.
     """
     kept = varying_views(views)
+    # The kernels, and what finding a bandwidth or dense eigenvectors takes beside.
+    check_pair_memory(views[0].n_samples, len(kept) + 1)
     kernels = [gaussian_kernel(scaled_points(views[v])) for v in kept]
     n_vectors = subspace_size(n_clusters, subspace_ratio, views[0].n_samples)
-    subspaces = own_subspaces(kernels, n_vectors)
+    own = own_subspaces(kernels, n_vectors)
+    subspaces = [found.vectors for found in own]
     history = []
     for iteration in range(1, n_rounds + 1):
         subspaces = filter_round(kernels, subspaces)
@@ -76,6 +80,7 @@ def solve_cotrain(
         converged=True,
         history=tuple(history),
         embedding=joined if isinstance(output, str) else embeddings[output],
+        settled=all(found.converged for found in own),
         view_labels=view_labels,
     )
 
@@ -85,13 +90,14 @@ def subspace_size(n_clusters: int, subspace_ratio: float, n_samples: int) -> int
     return min(int(np.ceil(subspace_ratio * n_clusters)), n_samples)
 
 
-def own_subspaces(kernels: Sequence[FloatArray], n_vectors: int) -> list[FloatArray]:
+def own_subspaces(kernels: Sequence[FloatArray], n_vectors: int) -> list[Eigenpairs]:
     """Every view's leading eigenvectors, (n_samples, n_vectors) each."""
-    subspaces = []
-    for kernel in kernels:
-        scaling = inverse_root_degrees(kernel.sum(axis=1))
-        subspaces.append(top_eigenvectors(kernel, n_vectors, scaling=scaling)[1])
-    return subspaces
+    return [
+        top_eigenvectors(
+            kernel, n_vectors, scaling=inverse_root_degrees(kernel.sum(axis=1))
+        )
+        for kernel in kernels
+    ]
 
 
 def filter_round(
@@ -107,7 +113,7 @@ def filter_round(
     filtered = []
     for v, kernel in enumerate(kernels):
         others = np.hstack([s for u, s in enumerate(subspaces) if u != v])
-        filtered.append(filtered_eigenvectors(kernel, others, n_vectors)[1])
+        filtered.append(filtered_eigenvectors(kernel, others, n_vectors).vectors)
     return filtered
 
 

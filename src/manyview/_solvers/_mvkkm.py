@@ -17,6 +17,7 @@ from manyview._numerics._gram import (
 )
 from manyview._results import SAME_CRITERION, IterationRecord, OnIteration, SolverResult
 from manyview._rows import Rows
+from manyview._solvers._memory import check_pair_memory
 from manyview._solvers._spectral import scaled_points, varying_views
 from manyview._typing import FloatArray, IntArray
 
@@ -61,6 +62,8 @@ class MVKKMResult(SolverResult):
 def view_kernels(views: tuple[Rows, ...], kernel: str) -> ViewKernels:
     """One kernel per varying view, divided by its mean squared distance."""
     kept = varying_views(views)
+    # The kernels, their weighted sum, and one of them times its weight.
+    check_pair_memory(views[0].n_samples, len(kept) + 2)
     kernels = []
     for v in kept:
         matrix = KERNELS[kernel](scaled_points(views[v]))

@@ -17,6 +17,9 @@ from manyview._typing import FloatArray, IntArray
 
 # Lloyd iterations on an embedding, as in the authors' scripts.
 KMEANS_ITERATIONS = 100
+# Inertias of two runs that differ by less than this share of the whole scatter are the
+# same: pieces of a graph that look alike make runs tie, and rounding should not decide.
+SAME_INERTIA = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,9 +27,11 @@ class SpectralResult(SolverResult):
     """A run whose labels come from k-means on an embedding.
 
     embedding : (n_samples, n_components), the rows that were clustered.
+    settled : False if its eigenvectors are approximate.
     """
 
     embedding: FloatArray
+    settled: bool
 
 
 def scaled_points(view: Rows) -> Points:
@@ -53,18 +58,34 @@ def cluster_embedding(
     n_init: int,
     random_state: np.random.RandomState,
 ) -> IntArray:
-    """(n_samples,), best of `n_init` runs of k-means by inertia."""
+    """(n_samples,), best of `n_init` runs of k-means by inertia, the first of equals.
+
+    Clusters are numbered in the order of their first samples.
+    """
     kmeans = KMeans(
         n_clusters,
-        n_init=n_init,
+        n_init=1,
         max_iter=KMEANS_ITERATIONS,
         tol=0.0,
         random_state=random_state,
     )
+    noise = SAME_INERTIA * float(((embedding - embedding.mean(axis=0)) ** 2).sum())
+    lowest = np.inf
     # An embedding is small: threads would wait for each other more than they work, and
     # labels should not depend on their number.
     with one_thread(), warnings.catch_warnings():
         # Fewer distinct rows than clusters: duplicate samples share a label then.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        labels = kmeans.fit_predict(embedding)
-    return np.asarray(labels, dtype=np.int32)
+        for _ in range(n_init):
+            kmeans.fit(embedding)
+            if kmeans.inertia_ < lowest - noise:
+                labels, lowest = kmeans.labels_, kmeans.inertia_
+    return number_by_first_sample(labels)
+
+
+def number_by_first_sample(labels: IntArray) -> IntArray:
+    """The same clusters; where seeds tie, rounding decides which comes first."""
+    _, first, own = np.unique(labels, return_index=True, return_inverse=True)
+    place = np.empty(len(first), dtype=np.int32)
+    place[np.argsort(first)] = np.arange(len(first))
+    return np.asarray(place[own])

@@ -81,7 +81,8 @@ def _start_local(distributed: Any, n_workers: int) -> Any:
             n_workers=max(1, n_workers),
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=":0",
+            # Nobody but this machine may look on: the dashboard asks for no password.
+            dashboard_address="127.0.0.1:0",
             silence_logs="ERROR",
         )
     finally:

@@ -13,14 +13,14 @@ from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
 from manyview.cluster._base import scaled_rows
-from manyview.cluster._complete import CompleteViewsClusterer
+from manyview.cluster._spectral import SpectralClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
     from manyview._solvers._amgl import AMGLResult
 
 
-class AMGL(CompleteViewsClusterer):
+class AMGL(SpectralClusterer):
     """Auto-weighted multiple graph learning.
 
     Builds a sparse neighbour graph per view and finds the spectral embedding of their
@@ -85,8 +85,9 @@ class AMGL(CompleteViewsClusterer):
     averaged with its transpose.
 
     1. Weights ``a_v = 1 / n_views``.
-    2. F: eigenvectors of the smallest eigenvalues of ``sum_v a_v L_v`` (Lanczos from
-       400 samples on).
+    2. F: eigenvectors of the smallest eigenvalues of ``sum_v a_v L_v``, one connected
+       component at a time (Lanczos from 400 samples on). Of tied components the larger
+       one comes first, then the one with the first sample.
     3. ``a_v = 1 / (2 sqrt(tr(F' L_v F)))``; go to 2 until, from round 3 on, the
        objective stands still.
     4. k-means on the rows of F.
@@ -95,8 +96,8 @@ class AMGL(CompleteViewsClusterer):
 
     - A sample is never its own neighbour. The authors' script drops the first in the
       sorted order, which may be a duplicate.
-    - Where all c + 1 distances coincide, the c neighbours found share the weight; the
-      script leaves the sample without edges.
+    - Where all c + 1 distances coincide, the c nearest that come first in the data
+      share the weight; the script leaves the sample without edges.
     - ``tr(F' L_v F)`` is kept above 1e-12, so a graph that falls apart into clusters
       has a finite weight.
     - A constant view is left out.

@@ -14,7 +14,7 @@ from manyview._sklearn_compat import Interval, StrOptions
 from manyview._typing import FloatArray
 from manyview._views import ViewSet
 from manyview.cluster._base import scaled_rows
-from manyview.cluster._complete import CompleteViewsClusterer
+from manyview.cluster._spectral import SpectralClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from manyview._solvers._spectral import SpectralResult
 
 
-class CoReg(CompleteViewsClusterer):
+class CoReg(SpectralClusterer):
     """Centroid-based co-regularised spectral clustering.
 
     Draws the spectral embeddings of all views towards a shared one, which is then

@@ -13,7 +13,7 @@ from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
 from manyview.cluster._base import scaled_rows
-from manyview.cluster._complete import CompleteViewsClusterer
+from manyview.cluster._spectral import SpectralClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from manyview._solvers._cotrain import CoTrainResult
 
 
-class CoTrain(CompleteViewsClusterer):
+class CoTrain(SpectralClusterer):
     """Co-trained spectral clustering.
 
     Filters the similarities of each view through the leading eigenvectors of the other

@@ -6,6 +6,7 @@ arguments, to the same bits.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,8 +29,8 @@ from manyview._scaling import (
 from manyview._solvers._local import LocalSamples, SampleState
 from manyview._solvers._nearest import fused_scores, nearest_clusters
 from manyview._solvers._start import ClusterSums, Seeds, cluster_sums, nearest_seeds
-from manyview._typing import FloatArray, IntArray
-from manyview._views import ViewSet, release_pages
+from manyview._typing import BoolArray, FloatArray, IntArray
+from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
 from manyview.distributed._snapshot import read_state, write_state
 from manyview.distributed._spool import spooled
 from manyview.exceptions import ViewError
@@ -158,6 +159,31 @@ def _let_go(views: ViewSet) -> None:
         release_pages(array)
 
 
+def contents_of(views: ViewSet) -> tuple[str, ...]:
+    """What tells the rows of a part from any others, per view."""
+    pairs = zip(views.arrays, views.present, strict=True)
+    found = tuple(content_digest(array, present) for array, present in pairs)
+    _let_go(views)
+    return found
+
+
+def content_digest(array: Any, present: BoolArray | None = None) -> str:
+    """A short name for values, dense or CSR, and for the rows that are there."""
+    found = hashlib.blake2b(str(array.shape).encode(), digest_size=8)
+    if isinstance(array, np.ndarray):
+        n_columns = array.shape[1] if array.ndim > 1 else 1
+        for block in row_blocks(len(array), n_columns, SCAN_ELEMENTS):
+            release_pages(array)
+            found.update(np.ascontiguousarray(array[block], dtype=np.float64).data)
+    else:
+        for index in (array.indptr, array.indices):
+            found.update(np.ascontiguousarray(index, dtype=np.int64).data)
+        found.update(np.ascontiguousarray(array.data, dtype=np.float64).data)
+    if present is not None:
+        found.update(present.data)
+    return found.hexdigest()
+
+
 def totals_of(rows: tuple[Rows, ...]) -> ViewTotals:
     """What the scatter of the whole views follows from."""
     counts = np.array([n_present(view) for view in rows])
@@ -239,9 +265,9 @@ def begin(rows: tuple[Rows, ...], labels: IntArray, n_clusters: int) -> Part:
     return Part(state=SampleState.begin(labels, len(rows)), report=sums)
 
 
-def resume(path: Path) -> Part:
+def resume(path: Path, n_rows: int, n_views: int, n_clusters: int) -> Part:
     """A part as a checkpoint has it."""
-    return Part(state=read_state(path))
+    return Part(state=read_state(path, n_rows, n_views, n_clusters))
 
 
 def measure(rows: tuple[Rows, ...], part: Part, centers: Centers) -> Part:

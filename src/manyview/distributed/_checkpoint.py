@@ -94,11 +94,21 @@ class Checkpoint:
         """The samples of a saved run, on the cluster again."""
         folder = self._step_folder(saved.step)
         paths = [folder / f"part-{i}.npz" for i in range(len(data.lengths))]
-        samples = DaskSamples(data, map_parts(_blocks.resume, paths), n_clusters)
-        n_views = len(data.scales)
-        samples.sums = tuple(saved.driver[f"sums{v}"] for v in range(n_views))
-        samples.counts = saved.driver["counts"]
-        samples.energy = saved.driver["energy"]
+        n_parts, n_views = len(paths), len(data.scales)
+        parts = map_parts(
+            _blocks.resume,
+            paths,
+            data.lengths,
+            [n_views] * n_parts,
+            [n_clusters] * n_parts,
+        )
+        samples = DaskSamples(data, parts, n_clusters)
+        stored = saved.driver
+        if not _fits(stored, [len(scale.factor) for scale in data.scales], n_clusters):
+            path = self.folder / ("state.npz" if saved.under_way else "best.npz")
+            raise CheckpointError(DAMAGED.format(path=path))
+        samples.sums = tuple(stored[f"sums{v}"] for v in range(n_views))
+        samples.counts, samples.energy = stored["counts"], stored["energy"]
         return samples
 
     def remove(self) -> None:
@@ -207,6 +217,25 @@ def digest(*pieces: Any) -> str:
             piece = np.asarray(piece)
         found.update(piece.encode() if isinstance(piece, str) else piece.tobytes())
     return found.hexdigest()[:16]
+
+
+def _fits(
+    stored: Mapping[str, Any], n_features: Sequence[int], n_clusters: int
+) -> bool:
+    """Whether what the driver knew has the shapes and types of this fit."""
+    per_view = (len(n_features),)
+    expected = {
+        "counts": ("iu", (*per_view, n_clusters)),
+        **dict.fromkeys(("energy", "thresholds", "exponents"), ("f", per_view)),
+    }
+    for v, width in enumerate(n_features):
+        expected[f"sums{v}"] = expected[f"centers{v}"] = ("f", (n_clusters, width))
+    return all(
+        name in stored
+        and stored[name].dtype.kind in kind
+        and stored[name].shape == shape
+        for name, (kind, shape) in expected.items()
+    )
 
 
 def _pack(at: Progress) -> dict[str, Any]:

@@ -24,10 +24,13 @@ PERSIST_SHARE = 0.3
 PART_COPIES = 3
 
 
-def open_data(views: DaskViews, scale: str | None, persist: str | None) -> DaskRows:
+def open_data(
+    views: DaskViews, scale: str | None, persist: str | None, *, identify: bool = False
+) -> DaskRows:
     """Learn the scales and open the views through them.
 
-    Values are checked on the way: a bad row raises `ViewError`.
+    Values are checked on the way: a bad row raises `ViewError`. With `identify` the
+    values are digested as well.
     """
     limits = worker_memory()
     _check_part_size(views, limits)
@@ -37,7 +40,7 @@ def open_data(views: DaskViews, scale: str | None, persist: str | None) -> DaskR
     parts = views.parts(_blocks.spool if persist == "disk" else _blocks.keep)
     if persist is not None:
         parts = dask.persist(*parts)
-    scales = _learn_scales(parts, views.names, scale)
+    scales, contents = _learn_scales(parts, views.names, scale, identify)
     keep_scaled = [persist == "memory"] * len(parts)
     rows = map_parts(
         _blocks.open_rows,
@@ -48,7 +51,9 @@ def open_data(views: DaskViews, scale: str | None, persist: str | None) -> DaskR
     )
     if persist is not None:
         rows = list(dask.persist(*rows))
-    return DaskRows(rows=tuple(rows), lengths=views.lengths, scales=scales)
+    return DaskRows(
+        rows=tuple(rows), lengths=views.lengths, scales=scales, contents=contents
+    )
 
 
 def worker_memory() -> list[int]:
@@ -77,15 +82,20 @@ def _check_part_size(views: DaskViews, limits: list[int]) -> None:
 
 
 def _learn_scales(
-    parts: Any, names: tuple[str, ...], mode: str | None
-) -> tuple[ViewScale, ...]:
-    found = merged(map_parts(_blocks.ranges_of, parts)).compute()
+    parts: Any, names: tuple[str, ...], mode: str | None, identify: bool
+) -> tuple[tuple[ViewScale, ...], tuple[str, ...]]:
+    """Scales and, in the same passes, the contents of all parts one after the other."""
+    first = [merged(map_parts(_blocks.ranges_of, parts))]
+    if identify:
+        first.append(merged(map_parts(_blocks.contents_of, parts)))
+    found, *contents = dask.compute(*first)
     modes = tuple(scale_mode(view, mode) for view in found)
     second = map_parts(
         _blocks.moments_of, parts, shared(found, len(parts)), [modes] * len(parts)
     )
     moments = merged(second).compute()
-    return tuple(map(make_scale, found, moments, modes, names))
+    scales = tuple(map(make_scale, found, moments, modes, names))
+    return scales, contents[0] if contents else ()
 
 
 def gather_rows(data: DaskRows, rows: IntArray) -> tuple[Rows, ...]:

@@ -30,7 +30,7 @@ from manyview.distributed._checkpoint import Checkpoint, digest
 from manyview.distributed._data import open_data
 from manyview.distributed._inputs import DaskViews, is_lazy, read_views
 from manyview.distributed._samples import DaskRows, DaskSamples, map_parts, shared
-from manyview.distributed._start import start_samples
+from manyview.distributed._start import identify_start, start_samples
 from manyview.exceptions import ClusterError
 
 # What a client raises when its scheduler is gone.
@@ -171,7 +171,12 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
         # On the default scheduler parts run side by side in this very process.
         with one_blas_thread(), self._cluster_errors():
-            data = open_data(self._read(X, reset=True), self.scale, self.persist)
+            data = open_data(
+                self._read(X, reset=True),
+                self.scale,
+                self.persist,
+                identify=self.checkpoint is not None,
+            )
             self.scales_ = data.scales
             checkpoint = self._open_checkpoint(data)
             tell = on_iteration or report_progress(self.verbose)
@@ -364,9 +369,6 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     def _open_checkpoint(self, data: DaskRows) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        init = self.init if isinstance(self.init, str) else "labels"
-        if isinstance(self.init, (list, tuple, np.ndarray)):
-            init = digest(np.asarray(self.init))
         seed = self.random_state
         identity = {
             "version": __version__,
@@ -375,12 +377,12 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             "n_paces": int(self.n_paces),
             "max_iter": int(self.max_iter),
             "n_init": int(self.n_init),
-            "init": init,
+            "init": identify_start(self.init, data),
             "scale": self.scale,
             "random_state": int(seed) if isinstance(seed, Integral) else None,
             "n_samples": data.n_samples,
             "row chunks": digest(data.lengths),
-            "data": digest(*data.scales),
+            "data": digest(*data.scales, *data.contents),
         }
         return Checkpoint(Path(self.checkpoint), identity, self._restart_seeds())
 

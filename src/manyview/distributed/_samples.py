@@ -53,12 +53,14 @@ class DaskRows:
     """Scaled views on a cluster.
 
     rows : the views of every part, lazily, or in the workers' memory if they were
-    persisted; lengths : rows of every part.
+    persisted; lengths : rows of every part; contents : what tells the values from any
+    others, if that was asked for.
     """
 
     rows: tuple[Any, ...]
     lengths: tuple[int, ...]
     scales: tuple[ViewScale, ...]
+    contents: tuple[str, ...] = ()
 
     @cached_property
     def totals(self) -> _blocks.ViewTotals:

@@ -37,7 +37,7 @@ def write_state(path: Path, state: SampleState) -> None:
     )
 
 
-def read_state(path: Path) -> SampleState:
+def read_state(path: Path, n_rows: int, n_views: int, n_clusters: int) -> SampleState:
     """A state that goes on as the written one would; its bounds are loose."""
     try:
         with np.load(path) as stored:
@@ -51,10 +51,23 @@ def read_state(path: Path) -> SampleState:
         raise CheckpointError(msg) from error
     except UNREADABLE as error:
         raise CheckpointError(DAMAGED.format(path=path)) from error
-    state = SampleState.begin(labels, len(joined_pace))
+    # Kernels trust labels: one out of range would reach beyond their arrays.
+    if not (
+        _are_counts(labels, (n_rows,))
+        and labels.max(initial=0) < n_clusters
+        and _are_counts(joined_pace, (n_views, n_rows))
+        and packed.dtype == np.uint8
+        and packed.shape == (n_views, -(-n_rows // 8))
+    ):
+        raise CheckpointError(DAMAGED.format(path=path))
+    state = SampleState.begin(labels, n_views)
     state.selected = np.unpackbits(packed, axis=1, count=len(labels)).astype(bool)
     state.joined_pace = joined_pace.astype(np.int16)
     return state
+
+
+def _are_counts(values: Any, shape: tuple[int, ...]) -> bool:
+    return bool(values.dtype.kind == "u" and values.shape == shape)
 
 
 def _narrow(values: Any) -> Any:

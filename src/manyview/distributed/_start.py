@@ -39,6 +39,18 @@ def start_samples(
     return _from_labels(data, labels, n_clusters)
 
 
+def identify_start(init: Any, data: DaskRows) -> str:
+    """A name for the `init` parameter; labels are told apart by their values."""
+    if isinstance(init, str):
+        return init
+    if callable(init):
+        return "callable"
+    if isinstance(init, da.Array) and init.shape == (data.n_samples,):
+        pieces = init.rechunk((data.lengths,)).to_delayed().ravel()
+        return "".join(dask.compute(*map_parts(_blocks.content_digest, pieces)))
+    return _blocks.content_digest(np.asarray(init))
+
+
 def _kmeans_plusplus(
     data: DaskRows, n_clusters: int, random_state: RandomState
 ) -> tuple[DaskSamples, Progress]:

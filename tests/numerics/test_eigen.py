@@ -1,0 +1,236 @@
+"""Eigensolvers against dense, literal oracles."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.sparse.linalg import ArpackNoConvergence
+
+from manyview._numerics import _eigen
+from manyview._numerics._gram import gaussian_kernel
+from manyview._numerics._graphs import inverse_root_degrees, normalise_graph
+from tests import reference_graphs as reference
+from tests.numerics.test_graphs import blobs
+
+
+def top(matrix, n_vectors, **options):
+    found = _eigen.top_eigenvectors(matrix, n_vectors, **options)
+    assert found.converged
+    return found.values, found.vectors
+
+
+def components(n_samples, n_components):
+    """A graph of equal rings: the largest eigenvalue, 1, comes n_components times."""
+    ring = n_samples // n_components
+    block = sparse.diags_array(
+        [np.ones(ring - 1), np.ones(ring - 1), [1.0], [1.0]],
+        offsets=[1, -1, ring - 1, 1 - ring],
+        shape=(ring, ring),
+    )
+    return sparse.csr_array(sparse.block_diag([block / 2.0] * n_components))
+
+
+@pytest.mark.parametrize("n_samples", [30, 450])
+def test_top_eigenvectors_match_dense_reference(n_samples):
+    kernel = gaussian_kernel(blobs(n_samples))
+    scaling = inverse_root_degrees(kernel.sum(axis=1))
+    pull = 0.6 * np.linalg.qr(np.random.RandomState(1).normal(size=(n_samples, 3)))[0]
+    values, vectors = top(kernel, 6, scaling=scaling, coupling=pull)
+    matrix = reference.norm(kernel) + pull @ pull.T
+    expected_values, expected = reference.top(matrix, 6)
+    assert_allclose(values, expected_values, atol=1e-12)
+    assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-12)
+    assert_allclose(
+        reference.projector(vectors), reference.projector(expected), atol=1e-8
+    )
+
+
+def test_top_eigenvectors_rank_by_value_not_by_size():
+    matrix = np.diag([-5.0, 3.0, 1.0])
+    values, vectors = top(matrix, 2)
+    assert_allclose(values, [3.0, 1.0])
+    assert_allclose(vectors, [[0, 0], [1, 0], [0, 1]], atol=1e-15)
+    assert matrix[0, 0] == -5.0  # the input is not overwritten
+
+
+@pytest.mark.parametrize("n_samples", [60, 600, 1200])
+def test_top_eigenvectors_find_every_copy_of_a_multiple_eigenvalue(n_samples):
+    graph = components(n_samples, 12)
+    values, vectors = top(graph, 10)
+    assert_allclose(values, np.ones(10), atol=1e-10)
+    assert_allclose(vectors.T @ vectors, np.eye(10), atol=1e-10)
+    assert_allclose(graph @ vectors, vectors, atol=1e-9)
+
+
+def test_lanczos_alone_misses_copies():
+    """Why `top_eigenvectors` looks for what it may have overlooked."""
+    graph = components(1200, 12)
+    starts = np.random.RandomState(0)
+    values, _ = _eigen._arpack(lambda x: graph @ x, 1200, 10, starts)
+    assert values[-1] < 1.0 - 1e-6
+
+
+@pytest.mark.skipif(not _eigen._SEEDABLE, reason="SciPy < 1.17 cannot seed ARPACK")
+def test_top_eigenvectors_of_a_degenerate_matrix_are_reproducible():
+    matrix = np.full((500, 500), 1 / 500)
+    first = top(matrix, 4)[1]
+    assert_array_equal(first, top(matrix, 4)[1])
+    assert_allclose(first.T @ first, np.eye(4), atol=1e-12)
+
+
+def test_top_eigenvectors_fall_back_to_dense(monkeypatch):
+    monkeypatch.setattr(_eigen, "eigsh", fail)
+    graph = components(600, 1)
+    values, vectors = top(graph, 3)
+    expected_values, expected = reference.top(graph.toarray(), 3)
+    assert_allclose(values, expected_values, atol=1e-12)
+    assert_allclose(
+        reference.projector(vectors), reference.projector(expected), atol=1e-8
+    )
+
+
+def test_top_eigenvectors_of_an_empty_graph():
+    values, vectors = top(sparse.csr_array((450, 450)), 2)
+    assert_array_equal(values, [0.0, 0.0])
+    assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-12)
+
+
+def test_top_singular_vectors_are_eigenvectors_of_the_gram():
+    matrix = np.random.RandomState(0).normal(size=(12, 7))
+    vectors = _eigen.top_singular_vectors(matrix, 3)
+    expected = reference.top(matrix @ matrix.T, 3)[1]
+    assert_allclose(
+        reference.projector(vectors), reference.projector(expected), atol=1e-10
+    )
+
+
+def weakly_linked(n_samples, n_components, link):
+    """Rings of unequal sizes joined by faint edges: eigenvalues crowd below 1."""
+    rng = np.random.RandomState(0)
+    cuts = np.sort(rng.permutation(np.arange(1, n_samples // 5))[: n_components - 1])
+    sizes = 5 * np.diff([0, *cuts, n_samples // 5])
+    blocks = [components(size, 1) for size in sizes]
+    graph = sparse.block_diag(blocks).tolil()
+    ends = np.cumsum(sizes)
+    for end in ends[:-1]:
+        graph[end - 1, end] = graph[end, end - 1] = link
+    # Chords make each ring mix quickly, as neighbour graphs do.
+    for start, size in zip(ends - sizes, sizes, strict=True):
+        for i, j in rng.randint(size, size=(4 * size, 2)):
+            graph[start + i, start + j] += 0.5
+            graph[start + j, start + i] += 0.5
+    return normalise_graph(sparse.csr_array(graph))
+
+
+def test_crowded_eigenvalues_take_a_bounded_number_of_products(monkeypatch):
+    graph = weakly_linked(1000, 13, 1e-6)
+    products = []
+    multiply = _eigen._symmetric_product
+    monkeypatch.setattr(
+        _eigen, "_symmetric_product", lambda *a: products.append(0) or multiply(*a)
+    )
+    values, vectors = top(graph, 2)
+    assert len(products) < 2000  # 40,000 without the bound
+    expected_values, expected = reference.top(graph.toarray(), 2)
+    assert 1e-12 < 1.0 - expected_values[1] < 1e-6
+    assert_allclose(values, expected_values, atol=1e-13)
+    assert_allclose(
+        reference.projector(vectors), reference.projector(expected), atol=1e-6
+    )
+
+
+def test_kernels_with_crowded_eigenvalues_are_inverted_too(monkeypatch):
+    kernel = gaussian_kernel(blobs(450))
+    scaling = inverse_root_degrees(kernel.sum(axis=1))
+    pull = 0.6 * np.linalg.qr(np.random.RandomState(1).normal(size=(450, 3)))[0]
+    plain = _eigen._lanczos
+    monkeypatch.setattr(
+        _eigen,
+        "_lanczos",
+        lambda multiply, *rest: (
+            fail() if hasattr(multiply, "__self__") else plain(multiply, *rest)
+        ),
+    )
+    values, vectors = top(kernel, 6, scaling=scaling, coupling=pull)
+    expected_values, expected = reference.top(reference.norm(kernel) + pull @ pull.T, 6)
+    assert_allclose(values, expected_values, atol=1e-12)
+    assert_allclose(
+        reference.projector(vectors), reference.projector(expected), atol=1e-8
+    )
+
+
+def test_graphs_too_large_to_factorise_say_how_far_they_came(monkeypatch):
+    monkeypatch.setattr(_eigen, "eigsh", fail)
+    monkeypatch.setattr(_eigen, "FACTORISED_UP_TO", 500)
+    graph = weakly_linked(800, 3, 0.3)
+    values, vectors = top(graph, 3)
+    expected_values, expected = reference.top(graph.toarray(), 3)
+    assert_allclose(values, expected_values, atol=1e-9)
+    assert_allclose(
+        reference.projector(vectors), reference.projector(expected), atol=1e-4
+    )
+    monkeypatch.setattr(_eigen, "BLOCK_ITERATIONS", 1)
+    found = _eigen.top_eigenvectors(graph, 3)
+    assert not found.converged
+    assert np.isfinite(found.vectors).all()
+
+
+def test_vectors_of_a_graph_in_pieces_live_on_one_piece_each():
+    sizes = [4, 9, 6, 9, 5]
+    graph = sparse.csr_array(sparse.block_diag([components(n, 1) for n in sizes]))
+    values, vectors = top(graph, 3)
+    assert_allclose(values, np.ones(3), atol=1e-14)
+    # The larger first, then the one that comes first.
+    starts = np.cumsum([0, *sizes])
+    for column, piece in zip(vectors.T, (1, 3, 2), strict=True):
+        expected = np.zeros(sum(sizes))
+        expected[starts[piece] : starts[piece + 1]] = sizes[piece] ** -0.5
+        assert_allclose(column, expected, atol=1e-13)
+
+
+def test_pieces_of_every_size_give_the_spectrum_of_the_whole():
+    sizes = [1, 2, 450, 30, 1, 7]
+    rng = np.random.RandomState(0)
+    blocks = [sparse.csr_array(_symmetric(rng.random((n, n)))) for n in sizes]
+    graph = sparse.csr_array(sparse.block_diag(blocks))
+    shuffled = rng.permutation(sum(sizes))
+    graph = sparse.csr_array(graph[shuffled][:, shuffled])
+    scaling = rng.random(sum(sizes)) + 0.5
+    values, vectors = top(graph, 8, scaling=scaling)
+    matrix = scaling[:, None] * graph.toarray() * scaling
+    expected_values, expected = reference.top(matrix, 8)
+    assert_allclose(values, expected_values, rtol=1e-12)
+    assert_allclose(
+        reference.projector(vectors), reference.projector(expected), atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("n_samples", [40, 450])
+@pytest.mark.parametrize("n_vectors", [2, 4, 12])
+def test_vectors_of_a_tied_space_do_not_depend_on_rounding(n_samples, n_vectors):
+    """A cut through a multiple eigenvalue, here of multiplicity 10 or n - 11."""
+    rng = np.random.RandomState(0)
+    frame = np.linalg.qr(rng.normal(size=(n_samples, n_samples)))[0]
+    values = np.zeros(n_samples)
+    values[:11] = [2.0, *[1.0] * 10]
+    found = []
+    for turned in range(2):
+        if turned:
+            # The same matrix from other bases of its eigenspaces.
+            frame[:, 1:11] @= np.linalg.qr(rng.normal(size=(10, 10)))[0]
+            frame[:, 11:] @= np.linalg.qr(rng.normal(size=(n_samples - 11,) * 2))[0]
+        matrix = (frame * values) @ frame.T
+        found.append(top((matrix + matrix.T) / 2, n_vectors)[1])
+    assert_allclose(found[0].T @ found[0], np.eye(n_vectors), atol=1e-12)
+    assert_allclose(
+        reference.projector(found[0]), reference.projector(found[1]), atol=1e-8
+    )
+
+
+def _symmetric(matrix):
+    return (matrix + matrix.T) / 2
+
+
+def fail(*_, **__):
+    msg = "no convergence"
+    raise ArpackNoConvergence(msg, np.empty(0), np.empty((0, 0)))
