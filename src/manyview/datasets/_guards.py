@@ -1,8 +1,8 @@
 """Keep hostile and damaged files from doing harm.
 
 A few bytes can promise gigabytes: an array header with a huge shape, a zip member of
-zeros, an HDF5 data set that was never written. Every reader asks here before it
-allocates.
+zeros, an HDF5 data set that was never written, five thousand references to one matrix.
+Every reader asks the budget of its call before it allocates.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,25 +56,39 @@ def import_extra(module: str, extra: str, path: Path) -> Any:
         raise DatasetError(msg) from error
 
 
-def check_expansion(origin: object, n_bytes: int, stored: int) -> None:
-    """Refuse data that unpacks to far more than the file it sits in."""
-    if n_bytes > max(HARMLESS_BYTES, MOST_EXPANSION * stored):
-        msg = (
-            f"{origin} unpacks {stored} bytes to {n_bytes}, more than "
-            f"{MOST_EXPANSION} times its size, so it was not opened. If you trust it, "
-            "save it uncompressed or as a sparse matrix."
-        )
-        raise DatasetError(msg)
+@dataclass(slots=True)
+class Budget:
+    """What the files of one call may unpack to, all members and views together."""
 
+    stored: int = 0
+    unpacked: int = 0
 
-def check_sparse_rows(origin: object, n_rows: int, stored: int) -> None:
-    """Refuse a sparse matrix with far more rows than the file could describe."""
-    if n_rows > max(HARMLESS_ROWS, stored):
-        msg = (
-            f"{origin} claims {n_rows} rows in {stored} bytes, so it was not opened. "
-            "Leave out the samples without entries."
-        )
-        raise DatasetError(msg)
+    def open(self, path: Path) -> None:
+        """Count the size of a file or folder that is about to be read."""
+        files = path.rglob("*") if path.is_dir() else [path]
+        self.stored += sum(file.stat().st_size for file in files if file.is_file())
+
+    def take(self, origin: object, n_bytes: int) -> None:
+        """Count `n_bytes` of memory; refuse what is far more than the files hold."""
+        self.unpacked += n_bytes
+        if self.unpacked > max(HARMLESS_BYTES, MOST_EXPANSION * self.stored):
+            msg = (
+                f"{origin} would take {self.unpacked} bytes of memory for "
+                f"{self.stored} bytes on disk, more than {MOST_EXPANSION} times its "
+                "size, so it was not opened. If you trust it, save it uncompressed or "
+                "as a sparse matrix."
+            )
+            raise DatasetError(msg)
+
+    def take_rows(self, origin: object, n_rows: int) -> None:
+        """Count the rows of a sparse matrix, which may be empty at no cost."""
+        if n_rows > HARMLESS_ROWS and n_rows > self.stored:
+            msg = (
+                f"{origin} claims {n_rows} rows in {self.stored} bytes, so it was not "
+                "opened. Leave out the samples without entries."
+            )
+            raise DatasetError(msg)
+        self.take(origin, 8 * n_rows)
 
 
 def clean_values(values: Any, origin: str, columns: tuple[str, ...] = ()) -> View:

@@ -1,0 +1,93 @@
+"""Read a file in a child process with limits, before this process reads it.
+
+The HDF5 library and codecs of zarr can loop for ever or crash on a damaged file. A child
+that reads the same file with the same options first meets whatever there is to meet.
+
+    python -P -m manyview.datasets._probe PATH OPTIONS-AS-JSON
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+from manyview.datasets._guards import HARMLESS_BYTES, MOST_EXPANSION, Budget
+from manyview.datasets._source import ReadOptions
+from manyview.exceptions import DatasetError
+
+# Formats whose libraries are not at ease with damaged files.
+PROBED = frozenset({".mat", ".h5ad", ".h5mu", ".zarr"})
+BASE_SECONDS = 30.0
+# The slowest honest files, many small gzip chunks, are read twice as fast.
+BYTES_PER_SECOND = 4e6
+REFUSED = 3
+
+
+def probe(path: Path, options: ReadOptions, *, labels: bool = False) -> None:
+    """Raise `DatasetError` if a child cannot read the file within its limits."""
+    if not path.exists():
+        # The reader will say so.
+        return
+    budget = Budget()
+    budget.open(path)
+    seconds = BASE_SECONDS + budget.stored / BYTES_PER_SECOND
+    stored = json.dumps({**dataclasses.asdict(options), "is_labels": labels})
+    # -P: what lies in the current folder must not be imported.
+    command = [sys.executable, "-P", "-m", __name__, str(path), stored]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        msg = f"{path} could not be read within {seconds:.0f} s; it is damaged."
+        raise DatasetError(msg) from error
+    if done.returncode == REFUSED:
+        raise DatasetError(done.stdout.strip())
+    if done.returncode:
+        msg = f"{path} cannot be read: it crashes its reader, so it is damaged."
+        raise DatasetError(msg)
+
+
+def _limit_memory(stored: int) -> None:
+    """Let this process take what the file may unpack to, a few times over."""
+    try:
+        import resource
+    except ImportError:
+        # Windows has no such limit; the one on time stays.
+        return
+    allowed = max(HARMLESS_BYTES, MOST_EXPANSION * stored)
+    try:
+        n_pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except OSError:
+        return
+    most = n_pages * resource.getpagesize() + 4 * allowed + (1 << 30)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard == resource.RLIM_INFINITY or most < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def _main(path: Path, options: str) -> int:
+    from manyview.datasets._read import read_labels, read_source
+
+    stored = json.loads(options)
+    if stored["variables"] is not None:
+        stored["variables"] = tuple(stored["variables"])
+    read = read_labels if stored.pop("is_labels") else read_source
+    budget = Budget()
+    budget.open(path)
+    _limit_memory(budget.stored)
+    warnings.simplefilter("ignore")
+    try:
+        read(path, ReadOptions(**stored), Budget())
+    except (DatasetError, MemoryError) as error:
+        sys.stdout.write(str(error) or f"{path} takes more memory than it should.")
+        return REFUSED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(Path(sys.argv[1]), sys.argv[2]))

@@ -1,0 +1,225 @@
+"""Read csv and tsv tables with pandas, and say where a bad one is bad.
+
+pandas fills short rows up and takes long ones for an index, so rows are counted before.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyview._typing import FloatArray
+from manyview.datasets._guards import Budget
+from manyview.datasets._roles import Roles, Table, assign_roles
+from manyview.datasets._source import ReadOptions, TextArray, text_array
+from manyview.exceptions import DatasetError
+
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+MISSING_CELLS = frozenset({"", "na", "n/a", "nan", "null", "none"})
+# Other spellings are found on the slow road.
+QUICK_MISSING = sorted(
+    {spell(cell) for cell in MISSING_CELLS for spell in (str, str.upper, str.title)}
+    | {"NaN"}
+)
+CHUNK_BYTES = 1 << 24
+
+
+def read_text(
+    path: Path, options: ReadOptions, budget: Budget, *, features: bool
+) -> Table:
+    """The columns of a text table; only ids and labels without `features`."""
+    first = next(_rows(path), None)
+    if first is None:
+        msg = f"{path} has no rows."
+        raise DatasetError(msg)
+    _, cells = first
+    has_header = _is_header(cells) if options.header is None else options.header
+    # Without a header columns are counted as a reader of the file would.
+    names = [
+        cell.strip() if has_header else str(i + 1) for i, cell in enumerate(cells)
+    ]
+    roles = assign_roles(path, names, options, features=features)
+    n_rows = _count_rows(path, len(names), has_header)
+    if not n_rows:
+        msg = f"{path} has a header and no rows below it."
+        raise DatasetError(msg)
+    values, texts = _parse(path, names, roles, n_rows, has_header)
+
+    def text(column: int | None, what: str) -> TextArray | None:
+        if column is None:
+            return None
+        return text_array(texts[column], f"{what} of {path}", budget)
+
+    return Table(
+        names=tuple(names[i] for i in roles.features),
+        values=values,
+        ids=text(roles.ids, "Sample ids"),
+        labels=text(roles.labels, "Labels"),
+    )
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and cells, blank lines left out."""
+    delimiter = DELIMITERS[path.suffix.lower()]
+    # utf-8-sig: spreadsheets put a byte order mark before the first name.
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(stream, delimiter=delimiter)
+        while True:
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except UnicodeDecodeError as error:
+                msg = (
+                    f"{path} is not UTF-8 text: byte 0x{error.object[error.start]:02x} "
+                    f"after line {reader.line_num}. Save it as UTF-8."
+                )
+                raise DatasetError(msg) from error
+            except csv.Error as error:
+                msg = f"{path}, line {reader.line_num}: {error}."
+                raise DatasetError(msg) from error
+            # A quoted empty cell is a row of one column; blanks alone are none.
+            if cells and (len(cells) > 1 or not cells[0] or cells[0].strip()):
+                yield reader.line_num, cells
+
+
+def _is_header(cells: list[str]) -> bool:
+    """Whether a first row names columns; 0, 1, 2, ... are names as well."""
+    if [cell.strip() for cell in cells] == [str(i) for i in range(len(cells))]:
+        return len(cells) > 1
+    return not all(cell.strip() and _as_float(cell) is not None for cell in cells)
+
+
+def _as_float(cell: str) -> float | None:
+    """A cell as a number, NaN where it is missing, None where it is neither."""
+    if cell.strip().lower() in MISSING_CELLS:
+        return np.nan
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _count_rows(path: Path, n_columns: int, has_header: bool) -> int:
+    """Number of rows below the header, all of them as wide as the table."""
+    n_lines = _count_plain_lines(path, n_columns)
+    if n_lines is not None:
+        return n_lines - has_header
+    n_rows = 0
+    for line, cells in itertools.islice(_rows(path), int(has_header), None):
+        n_rows += 1
+        if len(cells) != n_columns:
+            msg = (
+                f"{path}: row {n_rows} (line {line}) has {len(cells)} cells, "
+                f"but the table has {n_columns} columns."
+            )
+            raise DatasetError(msg)
+    return n_rows
+
+
+def _count_plain_lines(path: Path, n_columns: int) -> int | None:
+    """Number of lines, if all have `n_columns` cells and nothing needs a closer look.
+
+    Ten times faster than to take the cells apart.
+    """
+    delimiter = ord(DELIMITERS[path.suffix.lower()])
+    n_lines, rest = 0, b""
+    with path.open("rb") as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            head, newline, tail = chunk.rpartition(b"\n")
+            block, rest = (rest + head + newline, tail) if newline else (b"", rest + tail)
+            n_block = _count_block(block, delimiter, n_columns)
+            if n_block is None:
+                return None
+            n_lines += n_block
+    n_last = _count_block(rest + b"\n", delimiter, n_columns) if rest else 0
+    return None if n_last is None else n_lines + n_last
+
+
+def _count_block(block: bytes, delimiter: int, n_columns: int) -> int | None:
+    if n_columns == 1 or b'"' in block or block.count(b"\r") != block.count(b"\r\n"):
+        return None
+    if not block.isascii():
+        try:
+            block.decode()
+        except UnicodeDecodeError:
+            return None
+    codes = np.frombuffer(block, dtype=np.uint8)
+    ends = codes == ord("\n")
+    marks = ends[ends | (codes == delimiter)]
+    widths = np.diff(np.flatnonzero(marks), prepend=-1)
+    return widths.size if np.all(widths == n_columns) else None
+
+
+def _parse(
+    path: Path, names: list[str], roles: Roles, n_rows: int, has_header: bool
+) -> tuple[FloatArray, dict[int, list[str]]]:
+    """Numbers of the feature columns, and the cells of the others by column."""
+    import pandas as pd
+
+    others = [i for i in (roles.ids, roles.labels) if i is not None]
+    options: dict[str, Any] = {
+        "sep": DELIMITERS[path.suffix.lower()],
+        "header": 0 if has_header else None,
+        "names": range(len(names)),
+        "usecols": sorted([*roles.features, *others]),
+        "index_col": False,
+        "encoding": "utf-8",
+        "keep_default_na": False,
+        "low_memory": False,
+    }
+    kinds: dict[int, Any] = dict.fromkeys(roles.features, np.float64)
+    kinds |= dict.fromkeys(others, str)
+    try:
+        frame = pd.read_csv(
+            path,
+            dtype=kinds,
+            na_values=dict.fromkeys(roles.features, QUICK_MISSING),
+            # The default is off by one unit in the last place now and then.
+            float_precision="round_trip",
+            **options,
+        )
+        values = frame[list(roles.features)].to_numpy(dtype=np.float64)
+    except (ValueError, OverflowError):
+        try:
+            frame = pd.read_csv(path, dtype=str, **options)
+        except (ValueError, OverflowError) as error:
+            reason = " ".join(str(error).split())
+            msg = f"{path} is not a sound table: {reason}."
+            raise DatasetError(msg) from error
+        values = _numbers(path, frame, names, roles, has_header)
+    if len(frame) != n_rows:
+        msg = (
+            f"{path} is not a sound table: {n_rows} rows were counted and {len(frame)} "
+            "were read. Look for a quote that is never closed, or a byte 0."
+        )
+        raise DatasetError(msg)
+    texts = {i: [cell.strip() for cell in frame[i].tolist()] for i in others}
+    return values, texts
+
+
+def _numbers(
+    path: Path, frame: Any, names: list[str], roles: Roles, has_header: bool
+) -> FloatArray:
+    """Cells as numbers, one by one; the first that is none is an error."""
+    columns = [[_as_float(cell) for cell in frame[i].tolist()] for i in roles.features]
+    bad = [
+        (cells.index(None), column)
+        for cells, column in zip(columns, roles.features, strict=True)
+        if None in cells
+    ]
+    if not bad:
+        return np.array(columns, dtype=np.float64).T
+    row, column = min(bad)
+    line = next(itertools.islice(_rows(path), row + has_header, None), (0, []))[0]
+    msg = (
+        f"{path}: row {row + 1} (line {line}), column {names[column]!r} holds "
+        f"{frame[column].iloc[row][:40]!r}, not a number. If that column names samples "
+        "or classes, say so with ids= or labels=."
+    )
+    raise DatasetError(msg)
