@@ -11,14 +11,22 @@ PACKAGE = Path(__file__).parents[1] / "src" / "manyview"
 
 # Leftmost first. Modules on one line are one layer.
 LAYERS = [
-    {"exceptions", "_typing", "_sklearn_compat", "_extras", "_version"},
+    {
+        "exceptions",
+        "_typing",
+        "_sklearn_compat",
+        "_extras",
+        "_version",
+        "_files",
+        "_zarr",
+    },
     {"_views"},
     {"_scaling", "_numerics"},
     {"_rows", "_results"},
     {"_solvers"},
     {"cluster", "distributed"},
     {"metrics", "datasets"},
-    {"explain", "model_selection", "_model_file"},
+    {"explain", "model_selection", "_model_file", "_model_check"},
     {"bench"},
     {"plotting", "reporting"},
     {"cli"},

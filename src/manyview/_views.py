@@ -350,6 +350,15 @@ def _as_csr(view: Any, name: str) -> sparse.csr_array:
             "Cast it to float first."
         )
         raise ViewError(msg)
+    try:
+        # Conversions trust the indices: a wrong one reads or writes foreign memory.
+        if hasattr(view, "check_format"):
+            view.check_format(full_check=True)
+        elif view.format == "coo":
+            view = sparse.coo_array(view)
+    except ValueError as error:
+        msg = f"View {name!r} is not a sound sparse matrix: {error}."
+        raise ViewError(msg) from error
     dtype = np.float32 if view.dtype == np.float32 else np.float64
     matrix = sparse.csr_array(view, dtype=dtype)
     if not matrix.has_canonical_format:

@@ -1,7 +1,7 @@
 """Look at a zarr store before zarr does.
 
-Metadata of a store name the codecs that zarr runs on every chunk; one of them unpickles.
-So only plain numbers and text in well-known codecs are let through.
+The metadata of a store name the codecs that zarr runs on every chunk, and one of them
+unpickles. So only plain numbers and text in well-known codecs are let through.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ COMPRESSORS = frozenset({"blosc", "gzip", "zlib", "zstd", "lz4"})
 CODECS = COMPRESSORS | {"bytes", "transpose", "crc32c"}
 OLD_TYPE = re.compile(r"[<>|](?:b1|[iu][1248]|f[248]|[US](\d{1,6}))")
 NEW_TYPE = re.compile(r"bool|u?int(?:8|16|32|64)|float(?:16|32|64)")
+# What metadata of another form than expected can raise.
+UNSOUND = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 # Chunks that are not stored count as zeros, at no cost for the file: about 0.1 ms each.
 HARMLESS_CHUNKS = 10_000
 
@@ -64,7 +66,7 @@ def check_zarr(path: Path) -> dict[str, ZarrArray]:
                 raise DatasetError(msg)
     try:
         return _arrays_of(path)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except UNSOUND as error:
         if isinstance(error, DatasetError):
             raise
         msg = f"{path} has unsound zarr metadata ({type(error).__name__}: {error})."
@@ -210,8 +212,8 @@ def check_chunks(array: ZarrArray) -> None:
         n_bytes = _unpacked_bytes(array, file.read_bytes())
         if n_bytes > array.chunk_bytes:
             msg = (
-                f"{file} unpacks to more than the {array.chunk_bytes} bytes of a chunk, "
-                "so it was not opened; it is damaged."
+                f"{file} unpacks to more than the {array.chunk_bytes} bytes of a "
+                "chunk, so it was not opened; it is damaged."
             )
             raise DatasetError(msg)
 

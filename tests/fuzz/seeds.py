@@ -11,7 +11,7 @@ IDS = np.array(["s1", "s2", "s3", "s4"])
 
 
 def csv(path):
-    path.write_text("id,x,y,kind\np,1,2.5,a\nq,3,-4,b\nr,,,a\ns,5,6e-3,b\n")
+    path.write_text("id,x,y\np,1,2.5\nq,3,-4\nr,,\ns,5,6e-3\n")
 
 
 def csv_quoted(path):
@@ -176,7 +176,9 @@ def model(path):
     from manyview import NSMVC, save_model
 
     rng = np.random.default_rng(0)
-    views = [rng.normal(size=(12, d)) + 9 * (np.arange(12) % 2)[:, None] for d in (2, 3)]
+    views = [
+        rng.normal(size=(12, d)) + 9 * (np.arange(12) % 2)[:, None] for d in (2, 3)
+    ]
     fitted = NSMVC(2, n_init=1, random_state=np.random.RandomState(0)).fit(views)
     save_model(fitted, path)
 
@@ -190,7 +192,9 @@ def repack_mat(data, rng, mutate):
     if kind != 15:
         return mutate(data, rng)
     packed = zlib.compress(mutate(zlib.decompress(data[136 : 136 + size]), rng))
-    return data[:128] + struct.pack("<II", 15, len(packed)) + packed + data[136 + size :]
+    return (
+        data[:128] + struct.pack("<II", 15, len(packed)) + packed + data[136 + size :]
+    )
 
 
 # Format: file name and makers of sound files.

@@ -1,7 +1,8 @@
 """Parse MATLAB version 5 files: matrices, sparse matrices and cells of them.
 
 ``scipy.io.loadmat`` is made for files one trusts: about one in fifty damaged ones
-crashes the process (scipy 1.12 and 1.17). Here every length is checked against what is there before it is used.
+crashes the process (scipy 1.12 and 1.17). Here every length is checked against what is
+there before it is used.
 """
 
 from __future__ import annotations

@@ -71,9 +71,7 @@ def _read_body(path: Path, stream: TextIO, n_rows: int, n_columns: int) -> Float
     return body
 
 
-def _read_dense(
-    path: Path, stream: TextIO, sizes: list[int], budget: Budget
-) -> Any:
+def _read_dense(path: Path, stream: TextIO, sizes: list[int], budget: Budget) -> Any:
     n_rows, n_columns = sizes
     budget.take(path, 8 * n_rows * n_columns)
     values = _read_body(path, stream, n_rows * n_columns, 1)

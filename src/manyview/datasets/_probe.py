@@ -1,7 +1,7 @@
 """Read a file in a child process with limits, before this process reads it.
 
-The HDF5 library and codecs of zarr can loop for ever or crash on a damaged file. A child
-that reads the same file with the same options first meets whatever there is to meet.
+The HDF5 library and codecs of zarr can loop for ever or crash on a damaged file. If a
+child can read the file with the same options, so can this process.
 
     python -P -m manyview.datasets._probe PATH OPTIONS-AS-JSON
 """

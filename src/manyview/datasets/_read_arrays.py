@@ -107,7 +107,9 @@ def read_label_array(path: Path, options: ReadOptions, budget: Budget) -> Source
             f"{sorted(vectors)}. Name one with labels=."
         )
         raise DatasetError(msg)
-    values = check_text(as_text(vectors[wanted], f"Labels of {path}", budget), f"Labels of {path}")
+    values = check_text(
+        as_text(vectors[wanted], f"Labels of {path}", budget), f"Labels of {path}"
+    )
     return SourceLabels(origin=str(path), values=values, ids=ids)
 
 
@@ -168,9 +170,7 @@ def _take_ids(
     return as_text(vectors.pop(wanted), f"Sample ids of {path}", budget)
 
 
-def _load_npy(
-    path: Path, budget: Budget, *, mapped: bool = False
-) -> npt.NDArray[Any]:
+def _load_npy(path: Path, budget: Budget, *, mapped: bool = False) -> npt.NDArray[Any]:
     with reading(path, "npy"):
         with path.open("rb") as stream:
             n_bytes = _promised_bytes(stream, str(path))

@@ -27,9 +27,7 @@ from manyview.exceptions import DatasetError
 def read_table(path: Path, options: ReadOptions, budget: Budget) -> Source:
     """Read the view(s), sample names and labels of one table."""
     table = _read(path, options, budget, features=True)
-    return Source(
-        views=_split_views(path, table, options), labels=_labels(path, table)
-    )
+    return Source(views=_split_views(path, table, options), labels=_labels(path, table))
 
 
 def read_label_table(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:

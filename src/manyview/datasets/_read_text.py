@@ -40,9 +40,7 @@ def read_text(
     _, cells = first
     has_header = _is_header(cells) if options.header is None else options.header
     # Without a header columns are counted as a reader of the file would.
-    names = [
-        cell.strip() if has_header else str(i + 1) for i, cell in enumerate(cells)
-    ]
+    names = [cell.strip() if has_header else str(i + 1) for i, cell in enumerate(cells)]
     roles = assign_roles(path, names, options, features=features)
     n_rows = _count_rows(path, len(names), has_header)
     if not n_rows:
@@ -132,7 +130,9 @@ def _count_plain_lines(path: Path, n_columns: int) -> int | None:
     with path.open("rb") as stream:
         while chunk := stream.read(CHUNK_BYTES):
             head, newline, tail = chunk.rpartition(b"\n")
-            block, rest = (rest + head + newline, tail) if newline else (b"", rest + tail)
+            block, rest = (
+                (rest + head + newline, tail) if newline else (b"", rest + tail)
+            )
             n_block = _count_block(block, delimiter, n_columns)
             if n_block is None:
                 return None
@@ -174,14 +174,16 @@ def _parse(
         "low_memory": False,
     }
     kinds: dict[int, Any] = dict.fromkeys(roles.features, np.float64)
-    kinds |= dict.fromkeys(others, str)
+    types: dict[str, Any] = {
+        "dtype": kinds | dict.fromkeys(others, str),
+        "na_values": dict.fromkeys(roles.features, QUICK_MISSING),
+    }
     try:
         frame = pd.read_csv(
             path,
-            dtype=kinds,
-            na_values=dict.fromkeys(roles.features, QUICK_MISSING),
             # The default is off by one unit in the last place now and then.
             float_precision="round_trip",
+            **types,
             **options,
         )
         values = frame[list(roles.features)].to_numpy(dtype=np.float64)
