@@ -65,6 +65,8 @@ def _check_layout(content: Mapping[str, Any]) -> list[int]:
         and len(set(names)) == len(names) > 0,
         "names of views are not distinct texts",
     )
+    # Half a surrogate pair could be neither shown nor written.
+    "".join(names).encode("utf-8")
     _need(isinstance(layout["named"], bool), "named is neither true nor false")
     _need(
         isinstance(n_features, list)

@@ -308,7 +308,9 @@ def _read_members(path: Path) -> dict[str, bytes]:
     except IsADirectoryError as error:
         msg = f"{path} is a folder; pass the model file in it, e.g. model.mvz."
         raise DatasetError(msg) from error
-    except UNREADABLE as error:
+    except (*UNREADABLE, OSError) as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
         msg = (
             f"{path} is not a manyview model, or was cut short ({error}). "
             "Expected a file written by save_model."

@@ -267,14 +267,15 @@ def test_read_mat73(tmp_path):
     assert data.target_names == ("5", "7")
 
 
-def test_read_mat73_does_not_follow_links(tmp_path):
+def test_read_mat73_refuses_links_to_other_files(tmp_path):
     np.save(tmp_path / "a.npy", A)
     with h5py.File(tmp_path / "secret.h5", "w") as content:
         content["V"] = B
     with h5py.File(tmp_path / "set.mat", "w") as content:
         content["U"] = A.T
         content["V"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "/V")
-    assert read_views(tmp_path / "set.mat").view_names == ("U",)
+    with pytest.raises(DatasetError, match="V is a link to another file"):
+        read_views(tmp_path / "set.mat")
 
 
 # Annotated files

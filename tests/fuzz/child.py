@@ -46,7 +46,7 @@ def make_case(kind, rng, goods, path):
     path.write_bytes(data)
 
 
-def use(kind, path):
+def use(kind, path, **options):
     """Read the file and compute with what it holds."""
     if kind == "mvz":
         from manyview import load_model
@@ -59,16 +59,16 @@ def use(kind, path):
         return
     from manyview.datasets import read_views
 
-    for view in read_views(path).views:
+    for view in read_views(path, **options).views:
         assert view.ndim == 2
         view @ np.ones(view.shape[1])
 
 
-def outcome(kind, path):
+def outcome(kind, path, **options):
     from manyview.exceptions import DatasetError
 
     try:
-        use(kind, path)
+        use(kind, path, **options)
     except DatasetError as error:
         if isinstance(error.__cause__, MemoryError):
             return "memory"
@@ -87,22 +87,34 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def main(kind, seed, first, last, folder):
-    warnings.simplefilter("ignore")
-    folder = Path(folder)
+def sound_files(kind, folder):
     name, makers = SEEDS[kind]
     goods = []
     for maker in makers:
-        good = folder / f"good-{maker.__name__}{Path(name).suffix}"
+        good = Path(folder) / f"good-{maker.__name__}{Path(name).suffix}"
         if not good.exists():
             maker(good)
         goods.append(good)
-        assert outcome(kind, good) == "read", f"{maker.__name__}: {outcome(kind, good)}"
+    return goods
+
+
+def case_of(kind, seed, i, goods, folder):
+    """Path of damaged file number `i`."""
+    path = Path(folder) / SEEDS[kind][0]
+    make_case(kind, random.Random(f"{kind} {seed} {i}"), goods, path)
+    return path
+
+
+def main(kind, seed, first, last, folder):
+    warnings.simplefilter("ignore")
+    goods = sound_files(kind, folder)
+    for good in goods:
+        assert outcome(kind, good) == "read", f"{good}: {outcome(kind, good)}"
     limit_memory()
     for i in range(int(first), int(last)):
         print("begin", i, flush=True)  # noqa: T201
-        make_case(kind, random.Random(f"{kind} {seed} {i}"), goods, folder / name)
-        line = " ".join(outcome(kind, folder / name).split())
+        path = case_of(kind, seed, i, goods, folder)
+        line = " ".join(outcome(kind, path).split())
         print("end", i, line[:300], flush=True)  # noqa: T201
 
 

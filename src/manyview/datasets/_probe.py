@@ -8,12 +8,16 @@ child can read the file with the same options, so can this process.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import importlib
 import json
+import os
 import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 from manyview.datasets._guards import HARMLESS_BYTES, MOST_EXPANSION, Budget
 from manyview.datasets._source import ReadOptions
@@ -21,9 +25,13 @@ from manyview.exceptions import DatasetError
 
 # Formats whose libraries are not at ease with damaged files.
 PROBED = frozenset({".mat", ".h5ad", ".h5mu", ".zarr"})
-BASE_SECONDS = 30.0
+# What their readers import, to be there before the clock starts.
+MODULES = {".mat": "h5py", ".h5ad": "anndata.io", ".h5mu": "anndata.io"}
+BASE_SECONDS = 10.0
 # The slowest honest files, many small gzip chunks, are read twice as fast.
 BYTES_PER_SECOND = 4e6
+CHILD = "manyview.datasets._probe"
+READY = "ready\n"
 REFUSED = 3
 
 
@@ -35,21 +43,37 @@ def probe(path: Path, options: ReadOptions, *, labels: bool = False) -> None:
     budget = Budget()
     budget.open(path)
     seconds = BASE_SECONDS + budget.stored / BYTES_PER_SECOND
-    stored = json.dumps({**dataclasses.asdict(options), "is_labels": labels})
+    text = json.dumps({**dataclasses.asdict(options), "is_labels": labels})
     # -P: what lies in the current folder must not be imported.
-    command = [sys.executable, "-P", "-m", __name__, str(path), stored]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        msg = f"{path} could not be read within {seconds:.0f} s; it is damaged."
-        raise DatasetError(msg) from error
-    if done.returncode == REFUSED:
-        raise DatasetError(done.stdout.strip())
-    if done.returncode:
+    command = [sys.executable, "-P", "-m", CHILD, str(path), text]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, env=_environment(), **pipes) as child:
+        try:
+            # Imports may take long on a busy machine, and are no fault of the file.
+            assert child.stdout is not None
+            started = child.stdout.readline() == READY
+            message, _ = child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            msg = f"{path} could not be read within {seconds:.0f} s; it is damaged."
+            raise DatasetError(msg) from error
+        finally:
+            child.kill()
+    if not started:
+        msg = f"{path} was not read: {sys.executable} could not start to check it."
+        raise DatasetError(msg)
+    if child.returncode == REFUSED:
+        raise DatasetError(message.strip())
+    if child.returncode:
         msg = f"{path} cannot be read: it crashes its reader, so it is damaged."
         raise DatasetError(msg)
+
+
+def _environment() -> dict[str, str]:
+    """Let the child find this very package, wherever it was imported from."""
+    package = Path(__file__).parents[2]
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    folders = [str(package), *(os.path.abspath(f) for f in given if f)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
 
 
 def _limit_memory(stored: int) -> None:
@@ -79,8 +103,13 @@ def _main(path: Path, options: str) -> int:
     read = read_labels if stored.pop("is_labels") else read_source
     budget = Budget()
     budget.open(path)
-    _limit_memory(budget.stored)
     warnings.simplefilter("ignore")
+    for module in ("h5py", "scipy.sparse", MODULES.get(path.suffix.lower(), "zarr")):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+    _limit_memory(budget.stored)
+    sys.stdout.write(READY)
+    sys.stdout.flush()
     try:
         read(path, ReadOptions(**stored), Budget())
     except (DatasetError, MemoryError) as error:

@@ -27,7 +27,13 @@ from manyview.datasets._read_arrays import (
 from manyview.datasets._read_mat import read_label_mat, read_mat
 from manyview.datasets._read_omics import read_omics
 from manyview.datasets._read_tables import read_label_table, read_table
-from manyview.datasets._source import ReadOptions, Source, SourceLabels, SourceView
+from manyview.datasets._source import (
+    ReadOptions,
+    Source,
+    SourceLabels,
+    SourceView,
+    check_unicode,
+)
 from manyview.exceptions import DatasetError
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -139,6 +145,10 @@ def read_views(
     budget = Budget()
     name, names, found = _read_sources(sources, options, budget, isolate)
     views = [view for source in found for view in source.views]
+    for view in views:
+        check_unicode(
+            (view.name, *(view.feature_names or ())), f"Names in {view.origin}"
+        )
     values, sample_ids = align_views(views, align)
     true_classes = [s.labels for s in found if s.labels is not None]
     if labels_file is not None:

@@ -50,7 +50,7 @@ def read_omics(path: Path, options: ReadOptions, budget: Budget) -> Source:
                 )
             )
             labels = labels or _labels(origin, obs, ids, options, budget)
-        if labels is None and "mod" in content:
+        if labels is None and options.labels is not None and "mod" in content:
             obs = read_elem(content["obs"])
             ids = text_array([str(name) for name in obs.index], str(path), budget)
             labels = _labels(str(path), obs, ids, options, budget)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,23 +73,41 @@ def as_text(values: npt.NDArray[Any], what: str, budget: Budget) -> TextArray:
     try:
         if flat.dtype.kind == "S":
             flat = np.char.decode(flat, "utf-8")
+        if flat.dtype.kind == "U":
+            _check_code_points(flat)
         # Few distinct values as a rule: spell each of them once.
         distinct, position = np.unique(flat, return_inverse=True)
         spelled = [_spell(value) for value in distinct.tolist()]
-        budget.take(what, text_bytes(spelled, flat.size))
-        return np.array(spelled, dtype=np.str_)[position]
-    except (ValueError, SystemError) as error:
-        if isinstance(error, DatasetError):
-            raise
-        # UnicodeDecodeError is a ValueError; so is a code point beyond Unicode.
+    except UnicodeError as error:
         msg = f"{what} are not Unicode text ({error})."
         raise DatasetError(msg) from error
+    check_unicode(spelled, what)
+    budget.take(what, text_bytes(spelled, flat.size))
+    return np.array(spelled, dtype=np.str_)[position]
 
 
 def text_array(cells: Sequence[str], what: str, budget: Budget) -> TextArray:
     """Cells as an array, in which every cell takes the room of the longest."""
+    check_unicode(cells, what)
     budget.take(what, text_bytes(cells, len(cells)))
     return np.array(cells, dtype=np.str_)
+
+
+def check_unicode(texts: Iterable[str], what: str) -> None:
+    """Refuse text that could be neither shown nor written again."""
+    try:
+        "".join(texts).encode("utf-8")
+    except UnicodeError as error:
+        msg = f"{what} are not Unicode text ({error})."
+        raise DatasetError(msg) from error
+
+
+def _check_code_points(texts: TextArray) -> None:
+    """NumPy lets any number pass for a character; Python must not see those."""
+    codes = np.ascontiguousarray(texts, dtype=texts.dtype.newbyteorder("="))
+    if codes.size and codes.itemsize and codes.view(np.uint32).max() > sys.maxunicode:
+        msg = f"code point {codes.view(np.uint32).max():#x} is beyond Unicode"
+        raise UnicodeError(msg)
 
 
 def text_bytes(texts: Sequence[str], n_copies: int) -> int:
