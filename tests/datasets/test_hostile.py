@@ -284,7 +284,7 @@ def test_probe_ends_a_reader_that_hangs(tmp_path, monkeypatch):
 
 def test_probe_tells_what_the_reader_says(tmp_path):
     (tmp_path / "a.mat").write_bytes(b"hello" * 100)
-    with pytest.raises(DatasetError, match="not a MATLAB file of version 5 or 7.3"):
+    with pytest.raises(DatasetError, match="not a MATLAB file of version"):
         read_views(tmp_path / "a.mat", isolate=True)
 
 
@@ -413,9 +413,14 @@ def test_corrupt_sparse_indices_are_refused(kind):
 def test_whole_file_leaves_nothing_when_it_fails(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("before")
-    with pytest.raises(KeyboardInterrupt), whole_file(path, "w") as file:
-        file.write("half")
-        raise KeyboardInterrupt
+
+    def interrupted():
+        with whole_file(path, "w") as file:
+            file.write("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["a.txt"]
 

@@ -39,7 +39,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise
     except Exception as error:
         # Parsers meet damaged bytes with anything from struct.error to AttributeError.
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         msg = f"{path} cannot be read as {kind}; it is damaged or cut short ({reason})."
         raise DatasetError(msg) from error
 
