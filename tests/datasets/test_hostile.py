@@ -407,6 +407,24 @@ def test_corrupt_sparse_indices_are_refused(kind):
         NSMVC(2).fit([view])
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_pointers_that_go_back_are_refused(kind, tmp_path):
+    """scipy's own check passes these when the last pointer is 0."""
+    view = sparse.coo_array(np.zeros((3, 3))).asformat(kind)
+    view.indptr[1] = 10**7
+    view.check_format(full_check=True)
+    with pytest.raises(ViewError, match="indptr must be a non-decreasing sequence"):
+        NSMVC(2).fit([view])
+    sparse.save_npz(tmp_path / "a.npz", view)
+    refused(tmp_path / "a.npz", "not a sound sparse matrix: indptr must be")
+
+
+def test_sparse_columns_claim(tmp_path):
+    view = sparse.coo_array(([1.0], ([0], [0])), shape=(2, 10**9))
+    sparse.save_npz(tmp_path / "a.npz", view)
+    refused(tmp_path / "a.npz", "claims 1000000000 columns")
+
+
 # Writing
 
 

@@ -111,7 +111,9 @@ def test_checkpoint_description_changed_by_hand_is_refused(views, tmp_path, cont
     with pytest.raises(Stop):
         fit(tmp_path / "c", views, stop_at=3)
     (tmp_path / "c" / "fit.json").write_text(content)
-    with pytest.raises(CheckpointError, match=r"fit\.json is damaged|is of another fit"):
+    with pytest.raises(
+        CheckpointError, match=r"fit\.json is damaged|is of another fit"
+    ):
         fit(tmp_path / "c", views)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from manyview._views import check_sparse
 from manyview.datasets._model import View
 from manyview.exceptions import DatasetError
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 HARMLESS_BYTES = 64 * 2**20
 # Beyond it: one-hot and word matrices stored as float64 stay below this ratio.
 MOST_EXPANSION = 200
-# Sparse files say nothing about empty rows: a small file may claim this many.
-HARMLESS_ROWS = 2**20
+# Sparse files say nothing about empty rows and columns: a small one may claim so many.
+HARMLESS_SIDE = 2**20
 
 
 @contextmanager
@@ -80,14 +81,15 @@ class Budget:
             )
             raise DatasetError(msg)
 
-    def take_rows(self, origin: object, n_rows: int) -> None:
-        """Count the rows of a sparse matrix, which may be empty at no cost."""
-        if n_rows > HARMLESS_ROWS and n_rows > self.stored:
-            msg = (
-                f"{origin} claims {n_rows} rows in {self.stored} bytes, so it was not "
-                "opened. Leave out the samples without entries."
-            )
-            raise DatasetError(msg)
+    def take_sparse(self, origin: object, n_rows: int, n_columns: int) -> None:
+        """Count rows and columns of a sparse matrix, which may be empty at no cost."""
+        for n, what in ((n_rows, "rows"), (n_columns, "columns")):
+            if n > max(HARMLESS_SIDE, self.stored):
+                msg = (
+                    f"{origin} claims {n} {what} in {self.stored} bytes, so it was not "
+                    f"opened. Leave out {what} without entries."
+                )
+                raise DatasetError(msg)
         self.take(origin, 8 * n_rows)
 
 
@@ -124,10 +126,7 @@ def _to_csr(values: Any, origin: str) -> csr_array:
     from scipy.sparse import csr_array
 
     try:
-        if hasattr(values, "check_format"):
-            # The conversion trusts indices: a wrong one would write foreign memory.
-            values.check_format(full_check=True)
-        sparse = csr_array(values)
+        sparse = csr_array(check_sparse(values))
     except ValueError as error:
         msg = f"{origin} is not a sound sparse matrix: {error}."
         raise DatasetError(msg) from error

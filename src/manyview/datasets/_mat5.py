@@ -128,7 +128,7 @@ class _Reader:
         from scipy.sparse import csc_array
 
         rows, starts, values = (self.numbers(part) for part in parts[:3])
-        self.budget.take_rows(self.path, shape[0])
+        self.budget.take_sparse(self.path, *shape[:2])
         n_entries = int(starts[-1])
         # MATLAB may reserve room for entries that are not there.
         return csc_array(

@@ -26,7 +26,7 @@ def load_mtx(path: Path, budget: Budget) -> Any:
         sizes = _read_sizes(path, stream, 3 if layout == "coordinate" else 2)
         if layout == "array":
             return _read_dense(path, stream, sizes, budget)
-        budget.take_rows(path, sizes[0])
+        budget.take_sparse(path, *sizes[:2])
         return _read_sparse(path, stream, sizes, field, symmetry)
 
 

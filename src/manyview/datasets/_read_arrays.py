@@ -207,7 +207,8 @@ def _load_sparse(path: Path, arrays: dict[str, Any], budget: Budget) -> View:
     from scipy.sparse import load_npz as load_sparse
 
     with reading(path, "sparse npz"):
-        budget.take_rows(path, int(arrays["shape"].ravel()[0]))
+        n_rows, n_columns = (int(size) for size in arrays["shape"])
+        budget.take_sparse(path, n_rows, n_columns)
         return clean_values(load_sparse(path), str(path))
 
 

@@ -125,7 +125,7 @@ def _hdf5_matrix(path: Path, item: Any, budget: Budget) -> Any:
         from scipy.sparse import csc_array
 
         n_rows = int(item.attrs["MATLAB_sparse"])
-        budget.take_rows(path, n_rows)
+        budget.take_sparse(path, n_rows, item["jc"].size - 1)
         parts = [item[key] for key in ("data", "ir", "jc") if key in item]
         if len(parts) < 3:
             # MATLAB leaves out data and indices of a matrix without entries.

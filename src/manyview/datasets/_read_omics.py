@@ -38,7 +38,10 @@ def read_omics(path: Path, options: ReadOptions, budget: Budget) -> Source:
             if "X" not in group:
                 msg = f"{origin} has no matrix X."
                 raise DatasetError(msg)
-            values = clean_values(read_elem(group["X"]), origin)
+            matrix = read_elem(group["X"])
+            if not isinstance(matrix, np.ndarray):
+                budget.take_sparse(origin, *matrix.shape)
+            values = clean_values(matrix, origin)
             features = tuple(str(f) for f in read_elem(group["var"]).index)
             views.append(
                 SourceView(
