@@ -303,8 +303,8 @@ def test_parquet_extension_types_are_refused(tmp_path):
     pa = pytest.importorskip("pyarrow")
 
     period = pd.DataFrame({"x": pd.period_range("2020", periods=3, freq="D")})
-    pa.parquet.write_table(pa.Table.from_pandas(period), tmp_path / "a.parquet")
-    refused(tmp_path / "a.parquet", "column 'x' has the extension type|not a number")
+    parquet.write_table(pa.Table.from_pandas(period), tmp_path / "a.parquet")
+    refused(tmp_path / "a.parquet", "column 'x' has the extension type")
 
 
 # One budget for all that a call reads
