@@ -301,6 +301,7 @@ def test_probe_imports_nothing_from_the_current_folder(tmp_path, monkeypatch):
 
 def test_parquet_extension_types_are_refused(tmp_path):
     pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
 
     period = pd.DataFrame({"x": pd.period_range("2020", periods=3, freq="D")})
     parquet.write_table(pa.Table.from_pandas(period), tmp_path / "a.parquet")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.io
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from manyview.datasets import MultiViewData, read_views
@@ -85,7 +85,8 @@ def test_read_text_table_longer_than_a_block(tmp_path):
     path = tmp_path / "a.csv"
     pd.DataFrame(expected).to_csv(path)
     data = read_views([path])
-    assert_array_equal(data.views[0], expected)
+    assert_allclose(data.views[0], expected, rtol=1e-15)
+    assert_array_equal(data.views[0], pd.read_csv(path, index_col=0))
     assert_array_equal(data.sample_ids, [str(i) for i in range(9000)])
 
 
