@@ -31,7 +31,7 @@ BASE_SECONDS = 10.0
 # The slowest honest files, many small gzip chunks, are read twice as fast.
 BYTES_PER_SECOND = 4e6
 CHILD = "manyview.datasets._probe"
-READY = "ready\n"
+READY = "ready"
 REFUSED = 3
 
 
@@ -46,12 +46,17 @@ def probe(path: Path, options: ReadOptions, *, labels: bool = False) -> None:
     text = json.dumps({**dataclasses.asdict(options), "is_labels": labels})
     # -P: what lies in the current folder must not be imported.
     command = [sys.executable, "-P", "-m", CHILD, str(path), text]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, text=True, env=_environment(), **pipes) as child:
+    # Without a buffer, so that readline takes one line and leaves the rest.
+    pipes: dict[str, Any] = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.DEVNULL,
+        "bufsize": 0,
+    }
+    with subprocess.Popen(command, env=_environment(), **pipes) as child:
         try:
             # Imports may take long on a busy machine, and are no fault of the file.
             assert child.stdout is not None
-            started = child.stdout.readline() == READY
+            started = child.stdout.readline().strip() == READY.encode()
             message, _ = child.communicate(timeout=seconds)
         except subprocess.TimeoutExpired as error:
             msg = f"{path} could not be read within {seconds:.0f} s; it is damaged."
@@ -62,7 +67,7 @@ def probe(path: Path, options: ReadOptions, *, labels: bool = False) -> None:
         msg = f"{path} was not read: {sys.executable} could not start to check it."
         raise DatasetError(msg)
     if child.returncode == REFUSED:
-        raise DatasetError(message.strip())
+        raise DatasetError(message.decode("utf-8", "replace").strip())
     if child.returncode:
         msg = f"{path} cannot be read: it crashes its reader, so it is damaged."
         raise DatasetError(msg)
@@ -73,7 +78,8 @@ def _environment() -> dict[str, str]:
     package = Path(__file__).parents[2]
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     folders = [str(package), *(os.path.abspath(f) for f in given if f)]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    paths = os.pathsep.join(folders)
+    return {**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8:replace"}
 
 
 def _limit_memory(stored: int) -> None:
@@ -108,7 +114,7 @@ def _main(path: Path, options: str) -> int:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     _limit_memory(budget.stored)
-    sys.stdout.write(READY)
+    sys.stdout.write(f"{READY}\n")
     sys.stdout.flush()
     try:
         read(path, ReadOptions(**stored), Budget())
