@@ -320,18 +320,18 @@ def _write(result: _Result, folder: Path, *, force: bool) -> list[str]:
 
     with _output.new_folder(folder, force=force) as part:
         with (
-            _output.whole_file(part, _output.LABELS) as path,
+            _output.result_file(part, _output.LABELS) as path,
             path.open("w", encoding="utf-8", newline="") as file,
         ):
             result.write_labels(file)
         if isinstance(result.model, NSMVC):
-            with _output.whole_file(part, _output.MODEL) as path:
+            with _output.result_file(part, _output.MODEL) as path:
                 save_model(result.model, path)
         text = json.dumps(result.content, indent=2, ensure_ascii=False) + "\n"
-        with _output.whole_file(part, _output.SUMMARY) as path:
+        with _output.result_file(part, _output.SUMMARY) as path:
             path.write_text(text, encoding="utf-8")
         if can_report():
-            with _output.whole_file(part, _output.REPORT) as path:
+            with _output.result_file(part, _output.REPORT) as path:
                 _write_report(result, path)
         else:
             _render.note(
