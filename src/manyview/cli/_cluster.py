@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -248,7 +248,7 @@ class _Result:
     model: Any
     run: Run
     content: dict[str, Any]
-    write_labels: Callable[[TextIO], None]
+    write_labels: Callable[[IO[str]], None]
     facts: tuple[tuple[str, str], ...] = ()
 
 
@@ -266,7 +266,7 @@ def _on_dask(found: DaskRun) -> _Result:
     n_samples, n_shown = len(model.labels_), run.data.n_samples
     about = f"{n_shown:,} rows drawn at random from {n_samples:,}"
 
-    def write_labels(file: TextIO) -> None:
+    def write_labels(file: IO[str]) -> None:
         _output.write_labels(
             file,
             range(n_samples),
