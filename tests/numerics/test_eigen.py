@@ -143,7 +143,7 @@ def test_crowded_eigenvalues_take_a_bounded_number_of_products(monkeypatch):
         _eigen, "_symmetric_product", lambda *a: products.append(0) or multiply(*a)
     )
     values, vectors = top(graph, 2)
-    assert len(products) < 2000  # 40,000 without the bound
+    assert len(products) < 2000  # 6,000 without the bound
     expected_values, expected = reference.top(graph.toarray(), 2)
     assert 1e-12 < 1.0 - expected_values[1] < 1e-6
     assert_allclose(values, expected_values, atol=1e-13)
