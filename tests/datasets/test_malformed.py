@@ -4,7 +4,6 @@ import io
 import os
 import pickle
 import struct
-import time
 import tracemalloc
 import zipfile
 import zlib
@@ -22,7 +21,6 @@ from manyview.exceptions import DatasetError
 
 # What reading any of these files may take.
 MOST_BYTES = 40 * 2**20
-MOST_SECONDS = 5.0
 
 
 class Bomb:
@@ -333,7 +331,6 @@ def test_malformed_file(case, tmp_path, monkeypatch):
         content = content(path)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     monkeypatch.chdir(tmp_path)
-    began = time.monotonic()
     tracemalloc.start()
     try:
         with pytest.raises(DatasetError, match=message) as caught:
@@ -343,7 +340,6 @@ def test_malformed_file(case, tmp_path, monkeypatch):
         tracemalloc.stop()
     assert name in str(caught.value)
     assert len(str(caught.value)) < 1000
-    assert time.monotonic() - began < MOST_SECONDS
     assert peak < MOST_BYTES
     assert not (tmp_path / "exploded").exists()
 
