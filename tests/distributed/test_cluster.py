@@ -101,6 +101,7 @@ def test_lost_scheduler_is_told_in_one_sentence(tmp_path):
                 os.killpg(server.pid, signal.SIGKILL)
 
         with Client(address, timeout=GUARD, set_as_default=False) as other:
+            other._timeout = 5  # how long it looks for a scheduler that is gone
             model = DaskNSMVC(4, random_state=0, n_init=1, checkpoint=folder)
             with other.as_current(), pytest.raises(ClusterError, match="go on from"):
                 model.fit(lazy, on_iteration=end_cluster)
