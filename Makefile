@@ -80,7 +80,7 @@ bench-cluster: .venv/.installed-test
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
-.venv-oldest/.installed-test: pyproject.toml tools/oldest.py
+.venv-oldest/.installed-test: .venv/bin/python pyproject.toml tools/oldest.py
 	$(call find-python,3.11) -m venv .venv-oldest
 	$(BIN)/python tools/oldest.py >.venv-oldest/constraints.txt
 	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: \
