@@ -51,9 +51,11 @@ test-python-%: .venv-%/.installed-test
 	NUMBA_CACHE_DIR=$(CURDIR)/.venv-$*/numba \
 		$(call pytest,.venv-$*) -n 2 $(NUMERICAL)
 
-# The oldest versions that pyproject.toml allows.
+# The oldest versions that pyproject.toml allows. They use what packages without a bound,
+# which are new, call deprecated.
 test-oldest: .venv-oldest/.installed-test
-	NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/numba $(call pytest,.venv-oldest) -n 2
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/numba \
+		$(call pytest,.venv-oldest) -n 2 -W ignore::DeprecationWarning
 
 test-browser: .venv/.installed-test
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)

@@ -247,8 +247,17 @@ def test_cluster_without_the_extra_leaves_the_report_out(
     assert (out / "labels.csv").exists()
 
 
+# Interrupts are ignored by what a shell starts in the background, and by its children.
+COMMAND = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from manyview.cli import main
+main()
+"""
+
+
 def command(*words):
-    return [sys.executable, "-c", "from manyview.cli import main; main()", *words]
+    return [sys.executable, "-c", COMMAND, *words]
 
 
 @contextlib.contextmanager

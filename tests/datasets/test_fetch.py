@@ -226,8 +226,10 @@ def test_fetch_into_impossible_folder(server, tmp_path):
         fetch_file(info_for(server, "good"), data_home=tmp_path / "file" / "folder")
 
 
+# Interrupts are ignored by what a shell starts in the background, and by its children.
 CHILD = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from dataclasses import replace
 from manyview.datasets import dataset_info
 from manyview.datasets._fetch import fetch_file
