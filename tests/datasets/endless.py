@@ -3,6 +3,7 @@
 import sys
 import time
 
-sys.stdout.write("ready\n")
-sys.stdout.flush()
-time.sleep(600)
+if __name__ == "__main__":
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    time.sleep(600)

@@ -118,18 +118,31 @@ def test_reference_objective_never_rises_after_any_half_step(assignment, problem
             assert after <= before * (1 + 1e-9) + problem.rounding
 
 
+def lloyd_labels(view, centers):
+    """The labels of every iteration of k-means, by definition."""
+    found = []
+    while len(found) < 2 or not np.array_equal(found[-1], found[-2]):
+        found.append(((view[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1))
+        members = [view[found[-1] == j] for j in range(len(centers))]
+        centers = np.array(
+            [rows.mean(axis=0) if len(rows) else center
+             for rows, center in zip(members, centers, strict=True)]
+        )  # fmt: skip
+    return found
+
+
 @given(problem=problems(max_views=1, missing=False))
 def test_one_view_is_kmeans(problem):
     problem = dataclasses.replace(problem, pace_start=1.0, n_paces=2)
     centers = problem.start().centers[0]
     view = problem.scaled_views()[0]
-    nearest = ((view[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
+    nearest, *later = lloyd_labels(view, centers)
+    # scikit-learn re-seeds an empty cluster; we keep its centre.
+    assume(all(len(np.unique(labels)) == len(centers) for labels in (nearest, *later)))
     start = start_from_labels(
         problem.rows(), nearest, len(centers), fallback=(centers,)
     )
     result = solve(problem, max_iter=300, start=start)
-    if len(np.unique(result.labels)) < len(centers):
-        return  # scikit-learn re-seeds an empty cluster; we keep its centre.
     peer = KMeans(
         len(centers), init=centers, n_init=1, tol=0, max_iter=300, algorithm="lloyd"
     ).fit(view)

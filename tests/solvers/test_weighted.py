@@ -19,7 +19,6 @@ from manyview._solvers._weighted import (
 from manyview._views import check_views
 from tests import reference_kmeans_family as reference
 from tests.solvers.problems import as_sparse, problems
-from tests.solvers.test_kmeans import off_the_samples
 
 
 def random_weights(problem, seed):
@@ -52,7 +51,7 @@ def assert_step_equals_reference(problem, rows, start, views, seed):
 
 @given(problem=problems(), seed=st.integers(0, 99))
 def test_step_equals_reference(problem, seed):
-    start = off_the_samples(problem.start())
+    start = problem.start()
     views = problem.scaled_views()
     assert_step_equals_reference(problem, problem.rows(), start, views, seed)
 
@@ -61,14 +60,14 @@ def test_step_equals_reference(problem, seed):
 def test_step_with_matrix_products_equals_reference(problem, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manyview._rows, "ALWAYS_DIRECT_BELOW", 0)
-        start, views = off_the_samples(problem.start()), problem.scaled_views()
+        start, views = problem.start(), problem.scaled_views()
         assert_step_equals_reference(problem, problem.rows(), start, views, seed)
 
 
 @given(problem=problems(), seed=st.integers(0, 99))
 def test_step_on_sparse_views_equals_reference(problem, seed):
     rows = problem.rows(views=as_sparse(problem.views))
-    start = off_the_samples(Start(centers=problem.centers, labels=problem.labels))
+    start = Start(centers=problem.centers, labels=problem.labels)
     # Sparse views are not centred: the reference works in raw units too.
     views = [np.nan_to_num(view) for view in problem.views]
     assert_step_equals_reference(problem, rows, start, views, seed)
