@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow test-browser bench bench-cluster reproduce clean
+.PHONY: demo test test-slow fuzz test-browser bench bench-cluster reproduce clean
 
 demo: .venv/.installed
 	$(BIN)/manyview cluster handwritten -k 10 --out demo --force
@@ -15,6 +15,11 @@ test: .venv/.installed-test
 
 test-slow: .venv/.installed-test
 	$(BIN)/python -m pytest -m slow
+
+# As many damaged files of every format as there is time for: make fuzz CASES=5000
+CASES ?= 1000
+fuzz: .venv/.installed-test
+	$(BIN)/python -m tests.fuzz.run $(CASES)
 
 test-browser: .venv/.installed-test
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)

@@ -19,6 +19,8 @@ LAYERS = [
         "_version",
         "_random",
         "_threads",
+        "_files",
+        "_zarr",
     },
     {"_names", "_arrays"},
     {"_views"},
@@ -27,7 +29,7 @@ LAYERS = [
     {"_solvers"},
     {"cluster", "distributed"},
     {"metrics", "datasets"},
-    {"explain", "model_selection", "_model_file"},
+    {"explain", "model_selection", "_model_file", "_model_check"},
     {"plotting", "reporting"},
     {"cli"},
 ]

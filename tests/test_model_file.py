@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 
 from manyview import NSMVC, DatasetError
 from manyview._model_file import load_model, save_model
+from tests.fuzz.mutate import sealed_model
 
 
 def assert_same(a, b):
@@ -160,6 +161,138 @@ def test_load_model_never_unpickles_object_arrays(saved):
     header["sha256"]["arrays.npz"] = hashlib.sha256(data).hexdigest()
     rewrite(path, arrays__npz=data, header__json=json.dumps(header))
     with pytest.raises(DatasetError, match="not a complete manyview model"):
+        load_model(path)
+
+
+def forge(path, content=None, **arrays):
+    """The file with other content and arrays (None removes one), checksums right."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    with np.load(io.BytesIO(members["arrays.npz"])) as stored:
+        changed = {**stored, **arrays}
+    buffer = io.BytesIO()
+    np.savez(buffer, **{n: a for n, a in changed.items() if a is not None})
+    text = members["model.json"] if content is None else json.dumps(content).encode()
+    path.write_bytes(sealed_model(text, buffer.getvalue(), members))
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("centers_1", np.zeros((100, 3))),
+        ("centers_1", np.zeros((3, 5))),
+        ("centers_0", np.zeros((3, 4), dtype=">f8")),
+        ("centers_0", np.full((3, 4), np.nan)),
+        ("centers_0", np.zeros((3, 4), dtype=complex)),
+        ("shift_2", np.zeros(2)),
+        ("factor_0", np.zeros((4, 1))),
+        ("factor_0", np.full(4, np.inf)),
+        ("exponents_", np.ones(2)),
+        ("view_losses_", np.ones((3, 3))),
+        ("thresholds_", np.ones(3, dtype=int)),
+        ("unexplained_", np.ones(4)),
+        ("labels_", np.full(90, 3)),
+        ("labels_", np.full(90, -1)),
+        ("labels_", np.zeros((90, 1), dtype=int)),
+        ("labels_", np.zeros(0, dtype=int)),
+        ("joined_pace_", np.zeros((3, 91), dtype=int)),
+        ("joined_pace_", np.zeros((3, 89), dtype=int)),
+        ("history_n_selected", np.zeros((1, 3), dtype=int)),
+        ("history_exponents", np.zeros(4)),
+        ("history_stage", None),
+        ("centers_2", None),
+    ],
+    ids=str,
+)
+def test_load_model_refuses_arrays_that_do_not_fit(saved, name, array):
+    _, path = saved
+    forge(path, **{name: array})
+    with pytest.raises(DatasetError, match=f"not a complete manyview model .*{name}"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("params",), ["n_clusters", 3]),
+        (("params", "n_clusters"), 4),
+        (("params", "n_clusters"), True),
+        (("params", "n_clusters"), "3"),
+        (("params", "n_init"), -1),
+        (("params", "pace_start"), [1]),
+        (("params", "no_such_thing"), 1),
+        (("params", "random_state"), {"array": "labels_"}),
+        (("layout",), None),
+        (("layout", "names"), ["a", "a", "b"]),
+        (("layout", "names"), ["a", "b"]),
+        (("layout", "names"), ["a", "b", "\ud800"]),
+        (("layout", "n_features"), [4, 6, 300]),
+        (("layout", "n_features"), [4, 6, -3]),
+        (("layout", "named"), 1),
+        (("scales",), []),
+        (("scales", 0, "mode"), "other"),
+        (("scales", 0), 5),
+        (("objective",), None),
+        (("objective",), "much"),
+    ],
+    ids=str,
+)
+def test_load_model_refuses_content_that_does_not_fit(saved, where, value):
+    _, path = saved
+    content = read_json(path, "model.json")
+    place = content
+    for key in where[:-1]:
+        place = place[key]
+    place[where[-1]] = value
+    forge(path, content)
+    with pytest.raises(DatasetError, match="not a complete manyview model"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("rest", [["MT19937", 10**6, 0, "0x0"], ["PCG64", 1, 0, "0x0"]])
+def test_load_model_refuses_a_random_state_out_of_range(blobs, tmp_path, rest):
+    model = NSMVC(3, n_init=1, random_state=np.random.RandomState(0)).fit(blobs[0])
+    path = save_model(model, tmp_path / "m.mvz")
+    content = read_json(path, "model.json")
+    content["params"]["random_state"]["rest"] = rest
+    forge(path, content)
+    with pytest.raises(DatasetError, match="state of random_state is out of range"):
+        load_model(path)
+
+
+def test_load_model_reads_arrays_in_any_order(saved):
+    model, path = saved
+    forge(path, centers_0=np.asfortranarray(model._centers[0]))
+    views = [np.ones((2, width)) for width in (4, 6, 3)]
+    assert_array_equal(load_model(path).predict(views), model.predict(views))
+
+
+def test_load_model_refuses_a_bomb_inside(saved):
+    _, path = saved
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, labels_=np.zeros(40_000_000))
+    sealed = sealed_model(members["model.json"], buffer.getvalue(), members)
+    path.write_bytes(sealed)
+    with pytest.raises(DatasetError, match="more than 200 times its size"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": ' * 100_000])
+def test_load_model_refuses_deep_json(saved, text):
+    _, path = saved
+    rewrite(path, header__json=text)
+    with pytest.raises(DatasetError, match="is not a manyview model"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("checksums", [None, [], "x", 1])
+def test_load_model_refuses_a_header_without_checksums(saved, checksums):
+    _, path = saved
+    header = read_json(path, "header.json") | {"sha256": checksums}
+    rewrite(path, header__json=json.dumps(header))
+    with pytest.raises(DatasetError, match="its header has no checksums"):
         load_model(path)
 
 

@@ -97,6 +97,22 @@ def _first_bad_cell(array: npt.NDArray[Any]) -> tuple[int, int]:
     return 0, 0
 
 
+def check_sparse(view: Any) -> Any:
+    """The matrix, unless its index arrays lead out of it (ValueError).
+
+    Conversions trust the indices: a wrong one reads or writes foreign memory.
+    """
+    if view.format == "coo":
+        return sparse.coo_array(view)
+    if hasattr(view, "check_format"):
+        view.check_format(full_check=True)
+        # scipy does not look at this when the last pointer says "no entries".
+        if (view.indptr[1:] < view.indptr[:-1]).any():
+            msg = "indptr must be a non-decreasing sequence"
+            raise ValueError(msg)
+    return view
+
+
 def _as_csr(view: Any, name: str) -> sparse.csr_array:
     if view.ndim != 2 or view.shape[1] == 0:
         msg = f"View {name!r} is sparse of shape {view.shape}; a view is 2-D."
@@ -107,6 +123,11 @@ def _as_csr(view: Any, name: str) -> sparse.csr_array:
             "Cast it to float first."
         )
         raise ViewError(msg)
+    try:
+        view = check_sparse(view)
+    except ValueError as error:
+        msg = f"View {name!r} is not a sound sparse matrix: {error}."
+        raise ViewError(msg) from error
     dtype = np.float32 if view.dtype == np.float32 else np.float64
     matrix = sparse.csr_array(view, dtype=dtype)
     if not matrix.has_canonical_format:

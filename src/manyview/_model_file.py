@@ -11,18 +11,22 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from manyview._files import whole_file
+from manyview._model_check import check_model
 from manyview._results import pack_history, unpack_history
 from manyview._scaling import ViewScale
 from manyview._views import ViewLayout
 from manyview.cluster import NSMVC
+from manyview.datasets._guards import Budget
+from manyview.datasets._read_arrays import load_npz
 from manyview.exceptions import DatasetError
 
 FORMAT = "manyview-model"
@@ -33,7 +37,18 @@ MOST_EXPANSION = 2
 HARMLESS_BYTES = 64 << 20
 
 # What reading a file can raise whose checksums are right but whose content is not.
-UNREADABLE = (LookupError, TypeError, ValueError, MemoryError, zipfile.BadZipFile)
+UNREADABLE = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    EOFError,
+    RuntimeError,
+    zlib.error,
+    zipfile.BadZipFile,
+)
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -98,7 +113,10 @@ def save_model(model: NSMVC, path: str | os.PathLike[str]) -> Path:
         file.writestr("header.json", json.dumps(header))
         for name, data in content.items():
             file.writestr(name, data)
-    return _write_whole(Path(path), archive.getvalue())
+    path = Path(path)
+    with whole_file(path) as out:
+        out.write(archive.getvalue())
+    return path
 
 
 def load_model(path: str | os.PathLike[str]) -> NSMVC:
@@ -133,8 +151,12 @@ def load_model(path: str | os.PathLike[str]) -> NSMVC:
             "install the manyview that wrote it."
         )
         raise DatasetError(msg)
+    checksums = header.get("sha256")
+    if not isinstance(checksums, dict):
+        msg = f"{path} is not a manyview model: its header has no checksums."
+        raise DatasetError(msg)
     for name in MEMBERS[1:]:
-        found, expected = _sha256(content[name]), header.get("sha256", {}).get(name)
+        found, expected = _sha256(content[name]), checksums.get(name)
         if found != expected:
             msg = (
                 f"{path} is damaged: {name} has sha256 {found}, but its header says "
@@ -142,11 +164,17 @@ def load_model(path: str | os.PathLike[str]) -> NSMVC:
             )
             raise DatasetError(msg)
     try:
-        with np.load(io.BytesIO(content["arrays.npz"]), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        return _from_json(_parse(path, content["model.json"]), arrays)
+        packed = content["arrays.npz"]
+        arrays = load_npz(io.BytesIO(packed), str(path), Budget(stored=len(packed)))
+        parsed = _parse(path, content["model.json"])
+        check_model(parsed, arrays)
+        return _from_json(parsed, arrays)
     except UNREADABLE as error:
-        msg = f"{path} is not a complete manyview model ({error!r})."
+        reason = " ".join(str(error).split())[:300]
+        msg = (
+            f"{path} is not a complete manyview model ({type(error).__name__}: "
+            f"{reason}). Save the model anew."
+        )
         raise DatasetError(msg) from error
 
 
@@ -189,6 +217,7 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
         for name, value in content["params"].items()
     }
     model = NSMVC(**params)
+    model._validate_params()
     layout = content["layout"]
     model._layout = ViewLayout(
         names=tuple(layout["names"]),
@@ -277,13 +306,17 @@ def _read_members(path: Path) -> dict[str, bytes]:
                 msg = f"{path} is not a manyview model: it unpacks to {unpacked} bytes."
                 raise DatasetError(msg)
             return {name: file.read(name) for name in MEMBERS}
+    except DatasetError:
+        raise
     except FileNotFoundError as error:
         msg = f"{path} does not exist; expected a model written by save_model."
         raise DatasetError(msg) from error
     except IsADirectoryError as error:
         msg = f"{path} is a folder; pass the model file in it, e.g. model.mvz."
         raise DatasetError(msg) from error
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+    except (*UNREADABLE, OSError) as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
         msg = (
             f"{path} is not a manyview model, or was cut short ({error}). "
             "Expected a file written by save_model."
@@ -294,29 +327,13 @@ def _read_members(path: Path) -> dict[str, bytes]:
 def _parse(path: Path, data: bytes) -> dict[str, Any]:
     try:
         content = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         msg = f"{path} is not a manyview model: {error}."
         raise DatasetError(msg) from error
     if not isinstance(content, dict):
         msg = f"{path} is not a manyview model: a JSON object was expected inside."
         raise DatasetError(msg)
     return content
-
-
-def _write_whole(path: Path, data: bytes) -> Path:
-    """Write under a temporary name beside `path`, then rename."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return path
 
 
 def _sha256(data: bytes) -> str:

@@ -233,17 +233,17 @@ def test_labels_do_not_depend_on_the_processor():
         assert [name for name in here if here[name] != there[name]] == []
 
 
-@pytest.mark.parametrize("n_samples", [300, 1051])
-def test_graphs_close_to_falling_apart_are_solved_quickly(monkeypatch, n_samples):
-    """Lanczos iterations alone take minutes where views differ in their pieces."""
+def test_graphs_close_to_falling_apart_are_solved_quickly(monkeypatch):
+    """The weight of one view all but vanishes, and the other's graph is in pieces."""
     products = []
     multiply = _eigen._symmetric_product
     monkeypatch.setattr(
         _eigen, "_symmetric_product", lambda *a: products.append(0) or multiply(*a)
     )
-    views = hard_graphs.word_counts(n_samples)
-    model = AMGL(2, random_state=0).fit(views)
-    assert len(products) < 5000 * model.n_iter_
+    model = AMGL(2, random_state=0).fit(hard_graphs.word_counts(450, seed=2))
+    assert model.view_weights_.min() < 1e-5
+    # Unbounded Lanczos iterations took 32,000 products per round.
+    assert len(products) < 2000 * model.n_iter_
     assert np.isfinite(model.embedding_).all()
 
 

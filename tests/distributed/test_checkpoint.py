@@ -198,6 +198,17 @@ def test_states_that_do_not_fit_are_refused(views, tmp_path, name, wrong):
         fit(tmp_path / "c", views)
 
 
+@pytest.mark.parametrize("content", ["[]", "[1]", "3", "null", '{"seeds": 1}'])
+def test_checkpoint_description_changed_by_hand_is_refused(views, tmp_path, content):
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=3)
+    (tmp_path / "c" / "fit.json").write_text(content)
+    with pytest.raises(
+        CheckpointError, match=r"fit\.json is damaged|is of another fit"
+    ):
+        fit(tmp_path / "c", views)
+
+
 def test_checkpoint_with_lost_samples_is_refused(views, tmp_path):
     with pytest.raises(Stop):
         fit(tmp_path / "c", views, stop_at=3)

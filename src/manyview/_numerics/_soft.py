@@ -7,8 +7,8 @@ from scipy.special import expit, log_expit
 
 from manyview._typing import FloatArray
 
-# A loss that exceeds a threshold by less, relatively, does not exceed it: thresholds are
-# losses of samples, and symmetric data has many samples of the same loss.
+# A loss that exceeds a threshold by less, relatively, does not exceed it: thresholds
+# are losses of samples, and symmetric data has many samples of the same loss.
 SAME_LOSS = 1e-9
 
 

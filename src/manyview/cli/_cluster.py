@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -248,7 +248,7 @@ class _Result:
     model: Any
     run: Run
     content: dict[str, Any]
-    write_labels: Callable[[TextIO], None]
+    write_labels: Callable[[IO[str]], None]
     facts: tuple[tuple[str, str], ...] = ()
 
 
@@ -266,7 +266,7 @@ def _on_dask(found: DaskRun) -> _Result:
     n_samples, n_shown = len(model.labels_), run.data.n_samples
     about = f"{n_shown:,} rows drawn at random from {n_samples:,}"
 
-    def write_labels(file: TextIO) -> None:
+    def write_labels(file: IO[str]) -> None:
         _output.write_labels(
             file,
             range(n_samples),
@@ -320,18 +320,18 @@ def _write(result: _Result, folder: Path, *, force: bool) -> list[str]:
 
     with _output.new_folder(folder, force=force) as part:
         with (
-            _output.whole_file(part, _output.LABELS) as path,
+            _output.result_file(part, _output.LABELS) as path,
             path.open("w", encoding="utf-8", newline="") as file,
         ):
             result.write_labels(file)
         if isinstance(result.model, NSMVC):
-            with _output.whole_file(part, _output.MODEL) as path:
+            with _output.result_file(part, _output.MODEL) as path:
                 save_model(result.model, path)
         text = json.dumps(result.content, indent=2, ensure_ascii=False) + "\n"
-        with _output.whole_file(part, _output.SUMMARY) as path:
+        with _output.result_file(part, _output.SUMMARY) as path:
             path.write_text(text, encoding="utf-8")
         if can_report():
-            with _output.whole_file(part, _output.REPORT) as path:
+            with _output.result_file(part, _output.REPORT) as path:
                 _write_report(result, path)
         else:
             _render.note(

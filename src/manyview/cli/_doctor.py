@@ -23,7 +23,7 @@ REQUIRED = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "typer", "rich"
 EXTRAS = {
     "report": ("plotly", "jinja2"),
     "plot": ("matplotlib",),
-    "io": ("pandas", "pyarrow", "h5py", "zarr"),
+    "io": ("pyarrow", "h5py", "zarr"),
 }
 
 

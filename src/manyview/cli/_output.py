@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
+import re
 import shutil
 import sys
 import tempfile
@@ -12,8 +12,9 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
+from manyview._files import whole_file
 from manyview._typing import FloatArray, IntArray
 from manyview.exceptions import DatasetError
 
@@ -23,6 +24,10 @@ MODEL = "model.mvz"
 REPORT = "report.html"
 # Names that a result folder may hold; with others in it, it is not ours to replace.
 OURS = frozenset({SUMMARY, LABELS, MODEL, REPORT})
+
+# How spreadsheets know a formula. Apostrophes count, so that escaping can be undone.
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
 
 # Enough to need room on the disk, where an empty file may find some.
@@ -140,7 +145,7 @@ def named_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def whole_file(folder: Path, name: str) -> Iterator[Path]:
+def result_file(folder: Path, name: str) -> Iterator[Path]:
     """A file of a result; no remains of it are left if it cannot be written."""
     try:
         with named_errors(Path(name)):
@@ -160,23 +165,17 @@ def _what_is_left(part: Path, error: OSError) -> WriteError:
 
 
 @contextmanager
-def new_file(path: Path, *, force: bool) -> Iterator[TextIO]:
+def new_file(path: Path, *, force: bool) -> Iterator[IO[str]]:
     """A text file to fill that takes its name only when all of it is written."""
     _check_new(path, force=force)
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
-    try:
-        with named_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("w", encoding="utf-8", newline="") as file:
-                yield file
-            os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with named_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path, "w") as file:
+            yield file
 
 
 @contextmanager
-def labels_on_stdout(write_labels: Callable[[TextIO], None]) -> Iterator[None]:
+def labels_on_stdout(write_labels: Callable[[IO[str]], None]) -> Iterator[None]:
     """Prints the labels if they cannot be written: a run must not be lost."""
     try:
         yield
@@ -188,7 +187,7 @@ def labels_on_stdout(write_labels: Callable[[TextIO], None]) -> Iterator[None]:
 
 
 def write_labels(
-    file: TextIO,
+    file: IO[str],
     sample_ids: Iterable[object],
     labels: IntArray,
     confidence: FloatArray | None,
@@ -196,10 +195,13 @@ def write_labels(
     view_names: Sequence[str] = (),
     joined_pace: IntArray | None = None,
 ) -> None:
-    """Labels as CSV, with confidence and paces of joining where they are known."""
+    """Labels as CSV, with confidence and paces of joining where they are known.
+
+    A sample name that a spreadsheet would run as a formula gets an apostrophe in front.
+    """
     writer = csv.writer(file, lineterminator="\n")
     header = ["sample", "cluster"]
-    columns: list[Any] = [sample_ids, labels.tolist()]
+    columns: list[Any] = [[escape(str(n)) for n in sample_ids], labels.tolist()]
     if confidence is not None:
         header.append("confidence")
         columns.append([f"{c:.4f}" for c in confidence.tolist()])
@@ -209,6 +211,18 @@ def write_labels(
         columns += [[pace or "" for pace in row] for row in joined_pace.tolist()]
     writer.writerow(header)
     writer.writerows(zip(*columns, strict=True))
+
+
+def escape(name: str) -> str:
+    """A name that no spreadsheet takes for a formula; plain numbers stay."""
+    if FORMULA.match(name) and not NUMBER.fullmatch(name):
+        return "'" + name
+    return name
+
+
+def unescape(cell: str) -> str:
+    """The name that `escape` was given."""
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
 def read_result(folder: Path) -> dict[str, Any]:
@@ -222,10 +236,48 @@ def read_result(folder: Path) -> dict[str, Any]:
         raise DatasetError(msg)
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         msg = f"{path} is damaged ({error}). Run manyview cluster again."
         raise DatasetError(msg) from error
     if not isinstance(summary, dict) or "request" not in summary:
         msg = f"{path} was not written by manyview cluster."
         raise DatasetError(msg)
+    wrong = _find_wrong(summary)
+    if wrong is not None:
+        msg = f"{path} has no sound {wrong!r} any more. Run manyview cluster again."
+        raise DatasetError(msg)
     return summary
+
+
+def _find_wrong(summary: dict[str, Any]) -> str | None:
+    """The first entry that `manyview report` needs and that is not what was written."""
+    texts = [("command", summary.get("command")), ("method", summary.get("method"))]
+    request, choice = summary["request"], summary.get("choice")
+    if not isinstance(request, dict):
+        return "request"
+    sources, variables = request.get("sources"), request.get("variables") or []
+    if not _all_are(sources, str) or not sources:
+        return "sources"
+    if not _all_are(variables, str):
+        return "variables"
+    texts.append(("align", request.get("align")))
+    texts += [(name, request.get(name) or "") for name in ("labels", "ids")]
+    for name, value in texts:
+        if not isinstance(value, str):
+            return name
+    if request.get("header") not in (None, True, False):
+        return "header"
+    if choice is not None:
+        if not isinstance(choice, dict):
+            return "choice"
+        for name in ("candidates", "weakest", "agreement"):
+            if not _all_are(choice.get(name), int, float):
+                return name
+        for name in ("n_clusters", "threshold", "reached"):
+            if not isinstance(choice.get(name), (int, float)):
+                return name
+    return None
+
+
+def _all_are(values: Any, *kinds: type) -> bool:
+    return isinstance(values, list) and all(isinstance(v, kinds) for v in values)

@@ -97,12 +97,13 @@ def report_command(
 
 
 def _stored_request(summary: dict[str, Any]) -> Request:
-    stored = dict(summary["request"])
+    names = Request.__dataclass_fields__
+    stored = {n: v for n, v in summary["request"].items() if n in names}
     if stored.get("labels") == "-":
         # Labels that came through a pipe are gone.
         stored["labels"] = None
     stored["sources"] = tuple(stored["sources"])
-    if stored["variables"] is not None:
+    if stored.get("variables") is not None:
         stored["variables"] = tuple(stored["variables"])
     return Request(**stored)
 
@@ -111,8 +112,8 @@ def _stored_labels(path: Path) -> tuple[list[str], Any]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        names = [row["sample"] for row in rows]
+        names = [_output.unescape(row["sample"]) for row in rows]
         return names, np.array([int(row["cluster"]) for row in rows])
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
         msg = f"{path} cannot be read ({error!r}). Run manyview cluster again."
         raise DatasetError(msg) from error

@@ -88,6 +88,7 @@ def load_sources(request: Request, *, progress: bool | None = None) -> MultiView
         "align": request.align,
         "variables": request.variables,
         "header": request.header,
+        "isolate": True,
     }
     chosen = _choose_form(paths)
     if request.labels == "-":

@@ -86,6 +86,7 @@ def choice_of(summary: dict[str, Any]) -> ClusterCountChoice | None:
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in stored.items()
+        if name in ClusterCountChoice.__dataclass_fields__
     }
     return ClusterCountChoice(**fields)
 

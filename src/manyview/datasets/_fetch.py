@@ -1,19 +1,13 @@
 """Get a registered file into the data folder, and prove that it is the right one.
 
-A download goes to a temporary name beside its final one and is renamed only after its
+pooch downloads to a temporary name beside the final one and renames only after the
 checksum matched. So no reader ever sees half a file, and two processes that fetch at
-once both succeed: each writes its own temporary file, and the second rename replaces a
-file by an equal one.
+once both succeed: the second rename replaces a file by an equal one.
 """
 
-import contextlib
 import hashlib
-import io
 import os
 import sys
-import time
-import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +15,7 @@ from manyview.datasets._registry import DatasetInfo
 from manyview.exceptions import DatasetError
 
 DATA_VARIABLE = "MANYVIEW_DATA"
-ATTEMPTS = 4
-# Seconds before the second attempt; doubled for each further one.
-FIRST_PAUSE = 0.5
+RETRIES = 3
 TIMEOUT = 30.0
 
 
@@ -64,22 +56,20 @@ def fetch_file(
     if present is not None:
         return present
     target = folder / info.file
-    temporary = folder / f".{info.file}.{uuid.uuid4().hex}.part"
+    shown = _shows_progress(progress)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb+", buffering=0) as out:
-            _download(info, out, target, _shows_progress(progress), timeout)
-        os.replace(temporary, target)
+        _download(info, folder, _Bar(info.title) if shown else False, timeout)
+        # pooch's temporary files are private; a data file has the rights of any other.
+        umask = os.umask(0)
+        os.umask(umask)
+        target.chmod(0o666 & ~umask)
     except OSError as error:
         msg = (
             f"Cannot write {target}: {error}. "
             f"Set {DATA_VARIABLE} or data_home to a folder you may write to."
         )
         raise DatasetError(msg) from error
-    finally:
-        # Also after Ctrl-C. When the folder itself cannot be used there is no file.
-        with contextlib.suppress(OSError):
-            temporary.unlink()
     return target
 
 
@@ -123,64 +113,69 @@ def _shows_progress(progress: bool | None) -> bool:
     )
 
 
-def _download(
-    info: DatasetInfo, out: io.FileIO, target: Path, progress: bool, timeout: float
-) -> None:
-    """Fill `out` with the checked file, retrying and resuming as far as it helps."""
-    from requests.exceptions import HTTPError, RequestException
+def _download(info: DatasetInfo, folder: Path, bar: Any, timeout: float) -> None:
+    """Let pooch fetch the file; it tries again after what may have been bad luck."""
+    import pooch
+    from requests.exceptions import RequestException
 
-    reason = ""
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(FIRST_PAUSE * 2 ** (attempt - 1))
-        try:
-            _download_once(info, out, progress, timeout)
-        except RequestException as error:
-            reason = f"{type(error).__name__}: {error}"
-            if isinstance(error, HTTPError) and _is_final(error.response):
-                break
-            continue
-        out.seek(0)
-        digest = hashlib.file_digest(out, "sha256").hexdigest()
-        if digest == info.sha256:
-            return
-        reason = f"what came has sha256 {digest}"
-        # Resuming a wrong file cannot make it right.
-        out.seek(0)
-        out.truncate()
-    msg = (
-        f"Could not download {info.url} ({reason}). To go on without the network, "
-        f"put that file, sha256 {info.sha256}, at {target}."
+    pooch.get_logger().setLevel("WARNING")
+    source = pooch.create(
+        path=folder,
+        base_url="",
+        registry={info.file: f"sha256:{info.sha256}"},
+        urls={info.file: info.url},
+        retry_if_failed=RETRIES,
     )
-    raise DatasetError(msg)
+    download = pooch.HTTPDownloader(timeout=timeout, progressbar=bar)
+
+    def once(url: str, file: Any, caller: Any) -> None:
+        try:
+            download(url, file, caller)
+        except RequestException as error:
+            if _is_final(error):
+                # No RequestException, for pooch would try again.
+                raise _GoneError(str(error)) from error
+            raise
+
+    try:
+        source.fetch(info.file, downloader=once)
+    except (RequestException, ValueError, _GoneError) as error:
+        reason = " ".join(str(error).split())
+        msg = (
+            f"Could not download {info.url} ({reason}). To go on without the network, "
+            f"put that file, sha256 {info.sha256}, at {folder / info.file}."
+        )
+        raise DatasetError(msg) from error
 
 
-def _is_final(response: Any) -> bool:
+class _GoneError(Exception):
+    """The server has no such file."""
+
+
+def _is_final(error: Any) -> bool:
     """Whether asking again is useless: "not found" stays not found."""
     server_error = 500
+    response = error.response
     return response is not None and bool(response.status_code < server_error)
 
 
-def _download_once(
-    info: DatasetInfo, out: io.FileIO, progress: bool, timeout: float
-) -> None:
-    """One request, for what `out` still lacks."""
-    import pooch
+class _Bar:
+    """A bar on stderr, with the methods that pooch calls."""
 
-    received = out.seek(0, os.SEEK_END)
-    options: dict[str, Any] = {"timeout": timeout, "progressbar": progress}
-    if received:
-        options["headers"] = {"Range": f"bytes={received}-"}
-        options["hooks"] = {"response": _restart_if_whole(out)}
-    pooch.HTTPDownloader(**options)(info.url, out, None)
+    def __init__(self, title: str) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
 
+        self._progress = Progress(console=Console(file=sys.stderr))
+        self._task = self._progress.add_task(f"Downloading {title}", total=None)
+        self.total = 0
 
-def _restart_if_whole(out: io.FileIO) -> Callable[..., None]:
-    def on_response(response: Any, **_: Any) -> None:
-        whole_file = 200
-        if response.status_code == whole_file:
-            # This server does not resume: it sends everything again.
-            out.seek(0)
-            out.truncate()
+    def update(self, n_bytes: int) -> None:
+        self._progress.start()
+        self._progress.update(self._task, total=self.total, advance=n_bytes)
 
-    return on_response
+    def reset(self) -> None:
+        self._progress.update(self._task, completed=0)
+
+    def close(self) -> None:
+        self._progress.stop()

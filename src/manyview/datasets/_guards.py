@@ -1,8 +1,8 @@
 """Keep hostile and damaged files from doing harm.
 
 A few bytes can promise gigabytes: an array header with a huge shape, a zip member of
-zeros, an HDF5 data set that was never written. Every reader asks here before it
-allocates.
+zeros, an HDF5 data set that was never written, five thousand references to one matrix.
+Every reader asks the budget of its call before it allocates.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from manyview._arrays import check_sparse
 from manyview.datasets._model import View
 from manyview.exceptions import DatasetError
 
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 HARMLESS_BYTES = 64 * 2**20
 # Beyond it: one-hot and word matrices stored as float64 stay below this ratio.
 MOST_EXPANSION = 200
-# Sparse files say nothing about empty rows: a small file may claim this many.
-HARMLESS_ROWS = 2**20
+# Sparse files say nothing about empty rows and columns: a small one may claim so many.
+HARMLESS_SIDE = 2**20
 
 
 @contextmanager
@@ -38,7 +40,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise
     except Exception as error:
         # Parsers meet damaged bytes with anything from struct.error to AttributeError.
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         msg = f"{path} cannot be read as {kind}; it is damaged or cut short ({reason})."
         raise DatasetError(msg) from error
 
@@ -55,25 +57,40 @@ def import_extra(module: str, extra: str, path: Path) -> Any:
         raise DatasetError(msg) from error
 
 
-def check_expansion(origin: object, n_bytes: int, stored: int) -> None:
-    """Refuse data that unpacks to far more than the file it sits in."""
-    if n_bytes > max(HARMLESS_BYTES, MOST_EXPANSION * stored):
-        msg = (
-            f"{origin} unpacks {stored} bytes to {n_bytes}, more than "
-            f"{MOST_EXPANSION} times its size, so it was not opened. If you trust it, "
-            "save it uncompressed or as a sparse matrix."
-        )
-        raise DatasetError(msg)
+@dataclass(slots=True)
+class Budget:
+    """What the files of one call may unpack to, all members and views together."""
 
+    stored: int = 0
+    unpacked: int = 0
 
-def check_sparse_rows(origin: object, n_rows: int, stored: int) -> None:
-    """Refuse a sparse matrix with far more rows than the file could describe."""
-    if n_rows > max(HARMLESS_ROWS, stored):
-        msg = (
-            f"{origin} claims {n_rows} rows in {stored} bytes, so it was not opened. "
-            "Leave out the samples without entries."
-        )
-        raise DatasetError(msg)
+    def open(self, path: Path) -> None:
+        """Count the size of a file or folder that is about to be read."""
+        files = path.rglob("*") if path.is_dir() else [path]
+        self.stored += sum(file.stat().st_size for file in files if file.is_file())
+
+    def take(self, origin: object, n_bytes: int) -> None:
+        """Count `n_bytes` of memory; refuse what is far more than the files hold."""
+        self.unpacked += n_bytes
+        if self.unpacked > max(HARMLESS_BYTES, MOST_EXPANSION * self.stored):
+            msg = (
+                f"{origin} would take {self.unpacked} bytes of memory for "
+                f"{self.stored} bytes on disk, more than {MOST_EXPANSION} times its "
+                "size, so it was not opened. If you trust it, save it uncompressed or "
+                "as a sparse matrix."
+            )
+            raise DatasetError(msg)
+
+    def take_sparse(self, origin: object, n_rows: int, n_columns: int) -> None:
+        """Count rows and columns of a sparse matrix, which may be empty at no cost."""
+        for n, what in ((n_rows, "rows"), (n_columns, "columns")):
+            if n > max(HARMLESS_SIDE, self.stored):
+                msg = (
+                    f"{origin} claims {n} {what} in {self.stored} bytes, so it was not "
+                    f"opened. Leave out {what} without entries."
+                )
+                raise DatasetError(msg)
+        self.take(origin, 8 * n_rows)
 
 
 def clean_values(values: Any, origin: str, columns: tuple[str, ...] = ()) -> View:
@@ -109,10 +126,7 @@ def _to_csr(values: Any, origin: str) -> csr_array:
     from scipy.sparse import csr_array
 
     try:
-        if hasattr(values, "check_format"):
-            # The conversion trusts indices: a wrong one would write foreign memory.
-            values.check_format(full_check=True)
-        sparse = csr_array(values)
+        sparse = csr_array(check_sparse(values))
     except ValueError as error:
         msg = f"{origin} is not a sound sparse matrix: {error}."
         raise DatasetError(msg) from error

@@ -14,7 +14,9 @@ from manyview.datasets._align import (
     align_sources,
     encode_labels,
 )
+from manyview.datasets._guards import Budget
 from manyview.datasets._model import MultiViewData
+from manyview.datasets._probe import PROBED, probe
 from manyview.datasets._read_arrays import (
     read_label_array,
     read_mtx,
@@ -25,12 +27,18 @@ from manyview.datasets._read_arrays import (
 from manyview.datasets._read_mat import read_label_mat, read_mat
 from manyview.datasets._read_omics import read_omics
 from manyview.datasets._read_tables import read_label_table, read_table
-from manyview.datasets._source import ReadOptions, Source, SourceLabels, SourceView
+from manyview.datasets._source import (
+    ReadOptions,
+    Source,
+    SourceLabels,
+    SourceView,
+    check_unicode,
+)
 from manyview.exceptions import DatasetError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-READERS: dict[str, Callable[[Path, ReadOptions], Source]] = {
+READERS: dict[str, Callable[[Path, ReadOptions, Budget], Source]] = {
     ".csv": read_table,
     ".tsv": read_table,
     ".txt": read_table,
@@ -43,7 +51,7 @@ READERS: dict[str, Callable[[Path, ReadOptions], Source]] = {
     ".h5mu": read_omics,
     ".zarr": read_zarr,
 }
-LABEL_READERS: dict[str, Callable[[Path, ReadOptions], SourceLabels]] = {
+LABEL_READERS: dict[str, Callable[[Path, ReadOptions, Budget], SourceLabels]] = {
     ".csv": read_label_table,
     ".tsv": read_label_table,
     ".txt": read_label_table,
@@ -63,6 +71,7 @@ def read_views(
     align: Alignment = "strict",
     variables: Sequence[str] | None = None,
     header: bool | None = None,
+    isolate: bool = False,
 ) -> MultiViewData:
     """Read views from files.
 
@@ -96,6 +105,11 @@ def read_views(
         Whether text tables start with a row of names. None means to look: a row with
         anything but numbers is one, and so is 0, 1, 2, ... Without a header columns are
         called "1", "2", ...
+    isolate : bool, default=False
+        Read ``.mat``, ``.h5ad``, ``.h5mu`` and ``.zarr`` files in a child process with
+        limits on time and memory before they are read here. Files from strangers can
+        make the HDF5 library hang or crash; the command line always does this. It
+        doubles the time and adds about two seconds per file.
 
     Returns
     -------
@@ -128,13 +142,21 @@ def read_views(
         variables=None if variables is None else tuple(variables),
         several_views=isinstance(sources, str | os.PathLike),
     )
-    name, names, found = _read_sources(sources, options)
+    budget = Budget()
+    name, names, found = _read_sources(sources, options, budget, isolate)
     views = [view for source in found for view in source.views]
+    for view in views:
+        check_unicode(
+            (view.name, *(view.feature_names or ())), f"Names in {view.origin}"
+        )
     values, sample_ids = align_sources(views, align)
     true_classes = [s.labels for s in found if s.labels is not None]
     if labels_file is not None:
         label_options = ReadOptions(labels=labels, ids=ids, header=header)
-        true_classes = [_read_labels(Path(labels_file), label_options)]
+        file = Path(labels_file)
+        if isolate and file.suffix.lower() in PROBED:
+            probe(file, label_options, labels=True)
+        true_classes = [read_labels(file, label_options, budget)]
     elif labels is not None and not true_classes:
         msg = f"None of the files has a column or variable called {labels!r}."
         raise DatasetError(msg)
@@ -169,11 +191,19 @@ def _feature_names(views: Sequence[SourceView]) -> tuple[tuple[str, ...], ...]:
 def _read_sources(
     sources: PathLike | Sequence[PathLike] | Mapping[str, PathLike],
     options: ReadOptions,
+    budget: Budget,
+    isolate: bool,
 ) -> tuple[str, tuple[str, ...], list[Source]]:
     """Name of the data, names the user gave to views, and what the files hold."""
+
+    def read(path: Path) -> Source:
+        if isolate and path.suffix.lower() in PROBED:
+            probe(path, options)
+        return read_source(path, options, budget)
+
     if isinstance(sources, str | os.PathLike):
         path = Path(sources)
-        return path.stem, (), [_read_source(path, options)]
+        return path.stem, (), [read(path)]
     if not sources:
         msg = "sources is empty; pass at least one file."
         raise DatasetError(msg)
@@ -183,7 +213,7 @@ def _read_sources(
         sources = list(sources.values())
     found = []
     for item in sources:
-        source = _read_source(Path(item), options)
+        source = read(Path(item))
         if len(source.views) > 1:
             msg = (
                 f"{item} holds {len(source.views)} views; a list takes one file per "
@@ -194,12 +224,18 @@ def _read_sources(
     return "views", names, found
 
 
-def _read_source(path: Path, options: ReadOptions) -> Source:
-    return READERS[_checked_suffix(path, tuple(READERS))](path, options)
+def read_source(path: Path, options: ReadOptions, budget: Budget) -> Source:
+    """What one file of views holds."""
+    reader = READERS[_checked_suffix(path, tuple(READERS))]
+    budget.open(path)
+    return reader(path, options, budget)
 
 
-def _read_labels(path: Path, options: ReadOptions) -> SourceLabels:
-    return LABEL_READERS[_checked_suffix(path, tuple(LABEL_READERS))](path, options)
+def read_labels(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:
+    """The classes that one file holds."""
+    reader = LABEL_READERS[_checked_suffix(path, tuple(LABEL_READERS))]
+    budget.open(path)
+    return reader(path, options, budget)
 
 
 def _checked_suffix(path: Path, known: tuple[str, ...]) -> str:

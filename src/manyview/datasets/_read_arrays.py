@@ -10,9 +10,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from manyview._zarr import check_chunks, check_zarr
 from manyview.datasets._guards import (
-    check_expansion,
-    check_sparse_rows,
+    Budget,
     clean_values,
     import_extra,
     reading,
@@ -37,62 +37,68 @@ MAP_BYTES = 64 * 2**20
 def read_npy(
     path: Path,
     options: ReadOptions,  # noqa: ARG001 - all readers take them
+    budget: Budget,
 ) -> Source:
     """Read one view; a big file stays on disk as a read-only memory map."""
     values: View
     if path.stat().st_size <= MAP_BYTES:
-        values = clean_values(_load_npy(path), str(path))
+        values = clean_values(_load_npy(path, budget), str(path))
     else:
-        values = _load_npy(path, mapped=True)
+        values = _load_npy(path, budget, mapped=True)
         # The estimator will look at the values; here only the header is checked.
         clean_values(values[:1], str(path))
     return Source(views=(SourceView(name=path.stem, origin=str(path), values=values),))
 
 
-def read_npz(path: Path, options: ReadOptions) -> Source:
+def read_npz(path: Path, options: ReadOptions, budget: Budget) -> Source:
     """Read every matrix of an npz as a view, or the one sparse matrix it holds."""
-    members = _check_members(path)
-    if {"format", "shape"} <= members:
-        view = SourceView(name=path.stem, origin=str(path), values=_load_sparse(path))
+    with reading(path, "npz"):
+        arrays = load_npz(path, str(path), budget)
+    if {"format", "shape"} <= arrays.keys():
+        values = _load_sparse(path, arrays, budget)
+        view = SourceView(name=path.stem, origin=str(path), values=values)
         return Source(views=(view,))
-    arrays = _load_npz(path)
-    return source_from_variables(path, arrays, options)
+    return source_from_variables(path, arrays, options, budget)
 
 
-def read_zarr(path: Path, options: ReadOptions) -> Source:
+def read_zarr(path: Path, options: ReadOptions, budget: Budget) -> Source:
     """Read a zarr array, or every matrix of a zarr group as a view."""
     zarr = import_extra("zarr", "io", path)
+    arrays = check_zarr(path)
+    read = {}
     with reading(path, "zarr"):
-        stored = zarr.open(str(path), mode="r")
-        group = isinstance(stored, zarr.Group)
-        arrays = dict(sorted(stored.arrays())) if group else {path.stem: stored}
-        size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-        check_expansion(path, sum(array.nbytes for array in arrays.values()), size)
-        read = {name: np.asarray(array[...]) for name, array in arrays.items()}
-    return source_from_variables(path, read, options)
+        for name, array in arrays.items():
+            budget.take(path, array.n_bytes)
+            check_chunks(array)
+            stored = zarr.open_array(
+                str(array.path), mode="r", zarr_format=array.format
+            )
+            read[name or path.stem] = np.asarray(stored[...])
+    return source_from_variables(path, read, options, budget)
 
 
 def read_mtx(
     path: Path,
     options: ReadOptions,  # noqa: ARG001 - all readers take them
+    budget: Budget,
 ) -> Source:
     """Read a Matrix Market file, samples in rows."""
     with reading(path, "Matrix Market"):
-        values = clean_values(load_mtx(path), str(path))
+        values = clean_values(load_mtx(path, budget), str(path))
     return Source(views=(SourceView(name=path.stem, origin=str(path), values=values),))
 
 
-def read_label_array(path: Path, options: ReadOptions) -> SourceLabels:
+def read_label_array(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:
     """Read a file that holds a vector of labels."""
     if path.suffix.lower() == ".npy":
-        vectors = {path.stem: _load_npy(path)}
+        vectors = {path.stem: _load_npy(path, budget)}
         wanted: str | None = path.stem
     else:
-        _check_members(path)
-        arrays = _load_npz(path)
+        with reading(path, "npz"):
+            arrays = load_npz(path, str(path), budget)
         vectors = {name: a for name, a in arrays.items() if is_vector(a)}
         wanted = options.labels
-    ids = _take_ids(path, vectors, options)
+    ids = _take_ids(path, vectors, options, budget)
     if wanted is None and len(vectors) == 1:
         wanted = next(iter(vectors))
     if wanted not in vectors or not is_vector(vectors[wanted]):
@@ -101,12 +107,14 @@ def read_label_array(path: Path, options: ReadOptions) -> SourceLabels:
             f"{sorted(vectors)}. Name one with labels=."
         )
         raise DatasetError(msg)
-    values = check_text(as_text(vectors[wanted], "Labels"), f"Labels of {path}")
+    values = check_text(
+        as_text(vectors[wanted], f"Labels of {path}", budget), f"Labels of {path}"
+    )
     return SourceLabels(origin=str(path), values=values, ids=ids)
 
 
 def source_from_variables(
-    path: Path, variables: dict[str, Any], options: ReadOptions
+    path: Path, variables: dict[str, Any], options: ReadOptions, budget: Budget
 ) -> Source:
     """Sort named matrices and vectors into views, labels and sample names.
 
@@ -127,10 +135,10 @@ def source_from_variables(
         shapes = {name: values.shape for name, values in variables.items()}
         msg = f"{path} holds no matrix that could be a view, only {shapes}."
         raise DatasetError(msg)
-    ids = _take_ids(path, dict(variables), options)
+    ids = _take_ids(path, dict(variables), options, budget)
     labels = None
     if options.labels in variables:
-        text = as_text(variables[options.labels], f"Labels of {path}")
+        text = as_text(variables[options.labels], f"Labels of {path}", budget)
         values = check_text(text, f"Labels of {path}")
         labels = SourceLabels(origin=str(path), values=values, ids=ids)
     views = tuple(
@@ -150,59 +158,58 @@ def is_vector(values: Any) -> bool:
     return values.ndim == 1 or (values.ndim == 2 and 1 in values.shape)
 
 
-def _take_ids(path: Path, vectors: dict[str, Any], options: ReadOptions) -> Any:
+def _take_ids(
+    path: Path, vectors: dict[str, Any], options: ReadOptions, budget: Budget
+) -> Any:
     """Remove the sample names from `vectors` and return them as text."""
     wanted = options.ids
     if wanted is None:
         wanted = next((name for name in vectors if name.lower() in ID_NAMES), None)
     if wanted not in vectors:
         return None
-    return as_text(vectors.pop(wanted), f"Sample ids of {path}")
+    return as_text(vectors.pop(wanted), f"Sample ids of {path}", budget)
 
 
-def _load_npy(path: Path, *, mapped: bool = False) -> npt.NDArray[Any]:
+def _load_npy(path: Path, budget: Budget, *, mapped: bool = False) -> npt.NDArray[Any]:
     with reading(path, "npy"):
         with path.open("rb") as stream:
             n_bytes = _promised_bytes(stream, str(path))
             there = path.stat().st_size - stream.tell()
         _check_complete(str(path), n_bytes, there)
+        if not mapped:
+            budget.take(path, n_bytes)
         loaded: npt.NDArray[Any] = np.load(
             path, mmap_mode="r" if mapped else None, allow_pickle=False
         )
         return loaded
 
 
-def _check_members(path: Path) -> set[str]:
-    """Names of the arrays of an npz, after a look at every header."""
-    names = set()
-    with reading(path, "npz"), zipfile.ZipFile(path) as archive:
+def load_npz(
+    file: Path | IO[bytes], name: str, budget: Budget
+) -> dict[str, npt.NDArray[Any]]:
+    """All arrays of an npz, after a look at every header; `name` is for messages."""
+    with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        total = sum(member.file_size for member in members)
-        check_expansion(path, total, path.stat().st_size)
+        budget.take(name, sum(member.file_size for member in members))
         for member in members:
-            origin = f"{path}, member {member.filename!r}"
+            origin = f"{name}, member {member.filename!r}"
             with archive.open(member) as stream:
                 n_bytes = _promised_bytes(stream, origin)
                 _check_complete(origin, n_bytes, member.file_size - stream.tell())
-            names.add(member.filename.removesuffix(".npy"))
-    return names
-
-
-def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """All arrays of an npz whose members were checked."""
-    with reading(path, "npz"), np.load(path, allow_pickle=False) as arrays:
+    if not isinstance(file, Path):
+        file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
-def _load_sparse(path: Path) -> View:
+def _load_sparse(path: Path, arrays: dict[str, Any], budget: Budget) -> View:
     """The matrix that ``scipy.sparse.save_npz`` took apart."""
-    from scipy.sparse import load_npz
+    from scipy.sparse import load_npz as load_sparse
 
     with reading(path, "sparse npz"):
-        with np.load(path, allow_pickle=False) as arrays:
-            n_rows = int(arrays["shape"][0])
-        check_sparse_rows(path, n_rows, path.stat().st_size)
-        return clean_values(load_npz(path), str(path))
+        n_rows, n_columns = (int(size) for size in arrays["shape"])
+        budget.take_sparse(path, n_rows, n_columns)
+        return clean_values(load_sparse(path), str(path))
 
 
 def _promised_bytes(stream: IO[bytes], origin: str) -> int:

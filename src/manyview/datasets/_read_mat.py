@@ -5,12 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from manyview.datasets._guards import (
-    check_expansion,
-    check_sparse_rows,
-    import_extra,
-    reading,
-)
+from manyview.datasets._guards import Budget, reading
+from manyview.datasets._hdf5 import check_item, open_hdf5
 from manyview.datasets._mat5 import load_mat5
 from manyview.datasets._read_arrays import is_vector, source_from_variables
 from manyview.datasets._source import (
@@ -25,13 +21,13 @@ from manyview.exceptions import DatasetError
 Variables = dict[str, Any]
 
 
-def read_mat(path: Path, options: ReadOptions) -> Source:
+def read_mat(path: Path, options: ReadOptions, budget: Budget) -> Source:
     """Read the views of a MATLAB file: the entries of its cell array, or its matrices.
 
     With one cell array of matrices its entries are the views, else every matrix that
     is not a vector.
     """
-    variables = _load(path)
+    variables = _load(path, budget)
     names = options.variables
     cells = [name for name, value in variables.items() if isinstance(value, list)]
     if names is None and len(cells) > 1:
@@ -57,12 +53,12 @@ def read_mat(path: Path, options: ReadOptions) -> Source:
     picked = ReadOptions(
         labels=options.labels, ids=options.ids, variables=tuple(views) or None
     )
-    return source_from_variables(path, flat, picked)
+    return source_from_variables(path, flat, picked, budget)
 
 
-def read_label_mat(path: Path, options: ReadOptions) -> SourceLabels:
+def read_label_mat(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:
     """Read a vector of labels from a MATLAB file."""
-    variables = _load(path)
+    variables = _load(path, budget)
     vectors = [
         name
         for name, value in variables.items()
@@ -77,42 +73,40 @@ def read_label_mat(path: Path, options: ReadOptions) -> SourceLabels:
             f"{sorted(vectors)}. Name one with labels=."
         )
         raise DatasetError(msg)
-    values = as_text(variables[wanted], f"Labels of {path}")
+    values = as_text(variables[wanted], f"Labels of {path}", budget)
     return SourceLabels(
         origin=str(path), values=check_text(values, f"Labels of {path}")
     )
 
 
-def _load(path: Path) -> Variables:
+def _load(path: Path, budget: Budget) -> Variables:
     """Matrices by name, cell arrays of matrices as lists; anything else is left out."""
     with path.open("rb") as stream:
         start = stream.read(16)
     if start.startswith((b"MATLAB 7.3", b"\x89HDF")):
-        return _load_hdf5(path)
+        return _load_hdf5(path, budget)
     with reading(path, "a MATLAB file"):
-        return load_mat5(path)
+        return load_mat5(path, budget)
 
 
 # version 7.3
 
 
-def _load_hdf5(path: Path) -> Variables:
-    h5py = import_extra("h5py", "io", path)
-    with reading(path, "a MATLAB 7.3 file"), h5py.File(path, "r") as content:
+def _load_hdf5(path: Path, budget: Budget) -> Variables:
+    with open_hdf5(path, "a MATLAB 7.3 file") as content:
         variables: Variables = {}
         for name in content:
-            # A link may lead to another file of the user's.
-            linked = not isinstance(content.get(name, getlink=True), h5py.HardLink)
-            if linked or name.startswith("#"):
+            if name.startswith("#") or content.get(name, getclass=True) is None:
                 continue
             item = content[name]
             if _matlab_class(item) == "cell":
-                entries = [content[pointer] for pointer in item[()].T.ravel(order="F")]
-                matrices = [_hdf5_matrix(path, entry) for entry in entries]
+                budget.take(path, item.nbytes)
+                entries = (content[pointer] for pointer in item[()].T.ravel(order="F"))
+                matrices = [_hdf5_matrix(path, entry, budget) for entry in entries]
                 if matrices and all(m is not None for m in matrices):
                     variables[name] = matrices
                 continue
-            matrix = _hdf5_matrix(path, item)
+            matrix = _hdf5_matrix(path, item, budget)
             if matrix is not None:
                 variables[name] = matrix
         return variables
@@ -123,25 +117,26 @@ def _matlab_class(item: Any) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def _hdf5_matrix(path: Path, item: Any) -> Any:
+def _hdf5_matrix(path: Path, item: Any, budget: Budget) -> Any:
     """A dense or sparse matrix with samples in rows again, or None for the rest."""
-    stored = path.stat().st_size
+    # References also reach what no name leads to.
+    check_item(path, item)
     if "MATLAB_sparse" in item.attrs:
         from scipy.sparse import csc_array
 
         n_rows = int(item.attrs["MATLAB_sparse"])
-        check_sparse_rows(path, n_rows, stored)
+        budget.take_sparse(path, n_rows, item["jc"].size - 1)
         parts = [item[key] for key in ("data", "ir", "jc") if key in item]
         if len(parts) < 3:
             # MATLAB leaves out data and indices of a matrix without entries.
             return csc_array((n_rows, item["jc"].size - 1))
-        check_expansion(path, sum(part.nbytes for part in parts), stored)
+        budget.take(path, sum(part.nbytes for part in parts))
         data, rows, starts = (part[()] for part in parts)
         return csc_array((data, rows, starts), shape=(n_rows, starts.size - 1))
     if getattr(item, "ndim", 0) != 2 or item.dtype.kind not in "biuf":
         return None
     if _matlab_class(item) == "char" or item.attrs.get("MATLAB_empty", 0):
         return None
-    check_expansion(path, item.nbytes, stored)
+    budget.take(path, item.nbytes)
     # MATLAB stores columns one after the other, HDF5 rows.
     return item[()].T

@@ -7,39 +7,41 @@ from typing import Any
 
 import numpy as np
 
-from manyview.datasets._guards import (
-    check_expansion,
-    clean_values,
-    import_extra,
-    reading,
-)
+from manyview.datasets._guards import Budget, clean_values, import_extra
+from manyview.datasets._hdf5 import open_hdf5, total_bytes
 from manyview.datasets._source import (
     ReadOptions,
     Source,
     SourceLabels,
     SourceView,
+    TextArray,
     as_text,
     check_text,
+    text_array,
 )
 from manyview.exceptions import DatasetError
 
 
-def read_omics(path: Path, options: ReadOptions) -> Source:
+def read_omics(path: Path, options: ReadOptions, budget: Budget) -> Source:
     """Read the matrices X, the sample names and a column of `obs` as labels."""
-    h5py = import_extra("h5py", "io", path)
     read_elem = import_extra("anndata.io", "omics", path).read_elem
-    with reading(path, "an annotated HDF5 file"), h5py.File(path, "r") as content:
-        _check_size(path, content)
+    with open_hdf5(path, "an annotated HDF5 file") as content:
+        budget.take(path, total_bytes(content))
         groups = _modalities(path, content, options)
         views, labels = [], None
         for name, group in groups.items():
             origin = str(path) if len(groups) == 1 else f"{path}, modality {name!r}"
             obs = read_elem(group["obs"])
-            ids = as_text(np.array(obs.index, dtype=np.str_), f"Names in {origin}")
+            ids = text_array(
+                [str(name).strip() for name in obs.index], f"Names in {origin}", budget
+            )
             if "X" not in group:
                 msg = f"{origin} has no matrix X."
                 raise DatasetError(msg)
-            values = clean_values(read_elem(group["X"]), origin)
+            matrix = read_elem(group["X"])
+            if not isinstance(matrix, np.ndarray):
+                budget.take_sparse(origin, *matrix.shape)
+            values = clean_values(matrix, origin)
             features = tuple(str(f) for f in read_elem(group["var"]).index)
             views.append(
                 SourceView(
@@ -50,21 +52,12 @@ def read_omics(path: Path, options: ReadOptions) -> Source:
                     feature_names=features,
                 )
             )
-            labels = labels or _labels(origin, obs, options)
-        if labels is None and "mod" in content:
-            labels = _labels(str(path), read_elem(content["obs"]), options)
+            labels = labels or _labels(origin, obs, ids, options, budget)
+        if labels is None and options.labels is not None and "mod" in content:
+            obs = read_elem(content["obs"])
+            ids = text_array([str(name) for name in obs.index], str(path), budget)
+            labels = _labels(str(path), obs, ids, options, budget)
         return Source(views=tuple(views), labels=labels)
-
-
-def _check_size(path: Path, content: Any) -> None:
-    sizes: list[int] = []
-
-    # Visits what is stored in this file; links elsewhere are not followed.
-    def add(_: str, item: Any) -> None:
-        sizes.append(getattr(item, "nbytes", 0))
-
-    content.visititems(add)
-    check_expansion(path, sum(sizes), path.stat().st_size)
 
 
 def _modalities(path: Path, content: Any, options: ReadOptions) -> dict[str, Any]:
@@ -83,15 +76,16 @@ def _modalities(path: Path, content: Any, options: ReadOptions) -> dict[str, Any
     return {name: modalities[name] for name in options.variables or names}
 
 
-def _labels(origin: str, obs: Any, options: ReadOptions) -> SourceLabels | None:
+def _labels(
+    origin: str, obs: Any, ids: TextArray, options: ReadOptions, budget: Budget
+) -> SourceLabels | None:
     if options.labels is None or options.labels not in obs.columns:
         return None
     column = obs[options.labels]
-    text = np.where(column.isna(), "", column.astype(str))
+    what = f"Labels of {origin}"
     if column.dtype.kind in "biuf":
-        text = as_text(column.to_numpy(), f"Labels of {origin}")
-    return SourceLabels(
-        origin=origin,
-        values=check_text(text.astype(np.str_), f"Labels of {origin}"),
-        ids=np.array(obs.index, dtype=np.str_),
-    )
+        text = as_text(column.to_numpy(), what, budget)
+    else:
+        cells = np.where(column.isna(), "", column.astype(str)).tolist()
+        text = text_array(cells, what, budget)
+    return SourceLabels(origin=origin, values=check_text(text, what), ids=ids)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from manyview.datasets._guards import Budget
 from manyview.datasets._model import View
 from manyview.exceptions import DatasetError
 
@@ -58,22 +61,58 @@ class Source:
     labels: SourceLabels | None = None
 
 
-def as_text(values: npt.NDArray[Any], what: str) -> TextArray:
+def as_text(values: npt.NDArray[Any], what: str, budget: Budget) -> TextArray:
     """Sample names or class names as text; whole numbers without a decimal point.
 
     `what` names the array in messages: labels and ids must all be there.
     """
     flat = np.asarray(values).ravel()
-    if flat.dtype.kind == "S":
-        flat = np.char.decode(flat, "utf-8")
-    if flat.dtype.kind not in "biufUT":
+    if flat.dtype.kind not in "biufUST":
         msg = f"{what} hold {flat.dtype} values; expected text or numbers."
         raise DatasetError(msg)
-    # Few distinct values as a rule: spell each of them once.
-    distinct, position = np.unique(flat, return_inverse=True)
-    return np.array([_spell(value) for value in distinct.tolist()], dtype=np.str_)[
-        position
-    ]
+    try:
+        if flat.dtype.kind == "S":
+            flat = np.char.decode(flat, "utf-8")
+        if flat.dtype.kind == "U":
+            _check_code_points(flat)
+        # Few distinct values as a rule: spell each of them once.
+        distinct, position = np.unique(flat, return_inverse=True)
+        spelled = [_spell(value) for value in distinct.tolist()]
+    except UnicodeError as error:
+        msg = f"{what} are not Unicode text ({error})."
+        raise DatasetError(msg) from error
+    check_unicode(spelled, what)
+    budget.take(what, text_bytes(spelled, flat.size))
+    return np.array(spelled, dtype=np.str_)[position]
+
+
+def text_array(cells: Sequence[str], what: str, budget: Budget) -> TextArray:
+    """Cells as an array, in which every cell takes the room of the longest."""
+    check_unicode(cells, what)
+    budget.take(what, text_bytes(cells, len(cells)))
+    return np.array(cells, dtype=np.str_)
+
+
+def check_unicode(texts: Iterable[str], what: str) -> None:
+    """Refuse text that could be neither shown nor written again."""
+    try:
+        "".join(texts).encode("utf-8")
+    except UnicodeError as error:
+        msg = f"{what} are not Unicode text ({error})."
+        raise DatasetError(msg) from error
+
+
+def _check_code_points(texts: TextArray) -> None:
+    """NumPy lets any number pass for a character; Python must not see those."""
+    codes = np.ascontiguousarray(texts, dtype=texts.dtype.newbyteorder("="))
+    if codes.size and codes.itemsize and codes.view(np.uint32).max() > sys.maxunicode:
+        msg = f"code point {codes.view(np.uint32).max():#x} is beyond Unicode"
+        raise UnicodeError(msg)
+
+
+def text_bytes(texts: Sequence[str], n_copies: int) -> int:
+    """Size of an array of `n_copies` texts among which these are the distinct ones."""
+    return 4 * max(map(len, texts), default=0) * n_copies
 
 
 def _spell(value: object) -> str:

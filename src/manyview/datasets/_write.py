@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from manyview._files import naming
 from manyview.datasets._guards import import_extra
 from manyview.datasets._synthetic import Recipe, make_recipe
 from manyview.exceptions import DatasetError
@@ -124,7 +125,8 @@ def write_views(
             raise DatasetError(msg)
     target_folder.mkdir(parents=True, exist_ok=True)
     try:
-        _write_all(recipe, paths, np.dtype(dtype), format, block_size)
+        with naming(target_folder):
+            _write_all(recipe, paths, np.dtype(dtype), format, block_size)
     except BaseException:
         # Also on Ctrl-C: half a view would pass for a whole one.
         for path in paths:

@@ -136,7 +136,7 @@ class Checkpoint:
         try:
             found = json.loads(path.read_text())
             stored: list[int] = found.pop("seeds")
-        except (ValueError, KeyError, AttributeError) as error:
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise CheckpointError(DAMAGED.format(path=path)) from error
         differs = [key for key, value in identity.items() if found.get(key) != value]
         if differs:

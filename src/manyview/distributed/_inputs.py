@@ -25,6 +25,7 @@ from manyview._views import (
     name_views,
     view_columns,
 )
+from manyview._zarr import check_zarr
 from manyview.exceptions import ViewError
 
 
@@ -257,6 +258,8 @@ def _zarr_kind(path: Path) -> str | None:
     if not path.is_dir():
         return None
     zarr = import_extra("zarr", "dask", "A zarr source")
+    if (path / "zarr.json").is_file() or any(path.glob(".z*")):
+        check_zarr(path)
     try:
         stored = zarr.open(str(path), mode="r")
     except (FileNotFoundError, ValueError):

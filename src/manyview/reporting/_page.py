@@ -14,7 +14,6 @@ import html
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -24,6 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from manyview._extras import import_extra
+from manyview._files import whole_file
 from manyview._version import __version__
 
 # A Plotly figure as plain data: {"data": [...], "layout": {...}}. A colour may be
@@ -118,20 +118,8 @@ def render_page(
 def write_page(path: str | os.PathLike[str], content: str) -> Path:
     """Write a page; whoever reads `path` sees the old file or the new one, whole."""
     target = Path(path)
-    descriptor, name = tempfile.mkstemp(
-        dir=target.parent, prefix=f".{target.name}.", suffix=".part"
-    )
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(content)
-        # mkstemp makes files private; a report has the rights of any new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(target, "w") as file:
+        file.write(content)
     return target
 
 

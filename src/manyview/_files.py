@@ -1,0 +1,49 @@
+"""Files that appear under their name only when all of them is written."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal
+
+
+@contextmanager
+def whole_file(
+    path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb"
+) -> Iterator[IO[Any]]:
+    """A file to fill: a temporary one beside `path`, renamed once it is on disk.
+
+    Text is written as UTF-8 with the line ends it has. When anything fails, also by
+    Ctrl-C, what was at `path` before is still there and the temporary file is gone.
+    """
+    path = Path(path)
+    part = path.with_name(f".{path.name[:60]}.{uuid.uuid4().hex[:8]}.part")
+    text: dict[str, Any] = {} if mode == "wb" else {"encoding": "utf-8", "newline": ""}
+    try:
+        with naming(path):
+            with part.open(mode, **text) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors of the file system name `path`; a full disk does not say where."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or (error.filename and not _is_part(error, path)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _is_part(error: OSError, path: Path) -> bool:
+    return Path(os.fsdecode(error.filename)).parent == path.parent
