@@ -90,8 +90,8 @@ class _Draft:
     rows : (n_here,), positions among the drawn samples of those that have the view.
     first : (n_anchors,), positions among `rows` of the anchors.
     graphs : per neighbourhood size (n_here, n_anchors), weights that sum to 1.
-    affinity : (n_here, n_here), symmetric neighbour graph; coordinates : its own
-    diffusion coordinates.
+    affinity : (n_here, n_here), symmetric neighbour graph; strength : how much of its
+    structure concerns how many samples.
     """
 
     rows: IntArray
@@ -101,7 +101,7 @@ class _Draft:
     smallest: tuple[float, ...]
     graphs: tuple[sparse.csr_array, ...]
     affinity: sparse.csr_array
-    coordinates: FloatArray
+    strength: float
 
 
 def usable_rows(view: Rows, *, unit_rows: bool) -> BoolArray:
@@ -167,7 +167,7 @@ def place(
     model: GraphModel,
     views: tuple[Rows, ...],
     usable: Sequence[BoolArray],
-    dtype: np.dtype[np.float64] | np.dtype[np.float32],
+    dtype: type[np.float32] | type[np.float64],
 ) -> tuple[FloatArray, ...]:
     """Embeddings of samples: one per view, the joint one, the diffusion coordinates.
 
@@ -205,7 +205,7 @@ def _place_block(
         for total, w, m in zip(sums, weights, graph.joint_maps, strict=True):
             total[here] += share * (w @ m)
         diffusion[here] += share * (weights[-1] @ graph.diffusion)
-    joint[:] = _side_by_side(sums)
+    joint[:] = _side_by_side(list(sums))
 
 
 def _draft(
@@ -245,7 +245,7 @@ def _draft(
         smallest=smallest,
         graphs=graphs,
         affinity=affinity,
-        coordinates=values * vectors * degrees[:, None],
+        strength=_strength(values, vectors * degrees[:, None]),
     )
 
 
@@ -284,16 +284,23 @@ def _diffusion(
     return np.maximum(pairs.values[1:], 0.0), pairs.vectors[:, 1:], scaling
 
 
-def _view_weights(drafts: Sequence[_Draft | None]) -> FloatArray:
-    """(n_views,), how widely the structure of each view is spread over its samples.
+def _strength(values: FloatArray, vectors: FloatArray) -> float:
+    """Mean squared eigenvalue times the participation ratio of the coordinates."""
+    if not len(values):
+        return 0.0
+    spread = _anchors.participation(values * vectors)
+    return float((values**2).mean()) * spread
 
-    The leading diffusion coordinates of a view in which samples form clusters are
-    carried by all of them. Those of a view that is a web of loose ends are carried by a
-    few: it has much structure, but says nothing about most samples.
+
+def _view_weights(drafts: Sequence[_Draft | None]) -> FloatArray:
+    """(n_views,), how much structure each view has, and how widely it is spread.
+
+    Leading diffusion eigenvalues near 1 tell of clusters, small ones of noise. The
+    coordinates of a view in which samples form clusters are carried by all of them;
+    those of a view that is a web of loose ends are carried by a few: it has structure,
+    but says nothing about most samples.
     """
-    weights = np.array(
-        [0.0 if d is None else _anchors.participation(d.coordinates) for d in drafts]
-    )
+    weights = np.array([0.0 if draft is None else draft.strength for draft in drafts])
     total = float(weights.sum())
     return weights / total if total > 0.0 else np.full(len(drafts), 1 / len(drafts))
 
@@ -427,4 +434,6 @@ def _weights_to_anchors(
 
 def _side_by_side(parts: Sequence[FloatArray]) -> FloatArray:
     """Rows of unit length from every neighbourhood size, of unit length together."""
-    return np.hstack([unit_rows(part) for part in parts]) / np.sqrt(len(parts))
+    return np.asarray(
+        np.hstack([unit_rows(part) for part in parts]) / np.sqrt(len(parts))
+    )
