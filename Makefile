@@ -2,7 +2,24 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow fuzz test-browser bench bench-cluster reproduce clean
+# A BLAS thread per worker: with more threads than processors they wait for each other,
+# on a busy machine ten times as long as they compute.
+pytest = OPENBLAS_NUM_THREADS=1 $(1)/bin/python -m pytest
+NUMERICAL := tests/numerics tests/solvers tests/cluster tests/distributed \
+	tests/model_selection tests/test_common.py tests/test_scaling.py
+
+# Interpreters of a version that work, from PATH or pyenv.
+find-python = $(firstword $(foreach python,python$(1) \
+	$(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python),\
+	$(if $(shell $(python) -c 'import venv' 2>/dev/null && echo works),$(python))))
+version-of-venv = $(shell $(BIN)/python -c \
+	'import sys; print("%d.%d" % sys.version_info[:2])')
+# What OpenBLAS can pretend to run on; other processors have no such kernels.
+CORETYPES := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null),Haswell Nehalem)
+
+.PHONY: demo test test-slow fuzz test-browser test-processors test-pythons test-oldest
+.PRECIOUS: .venv-%/.installed-test
+.PHONY: bench bench-cluster reproduce clean
 
 demo: .venv/.installed
 	$(BIN)/manyview cluster handwritten -k 10 --out demo --force
@@ -11,10 +28,34 @@ test: .venv/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	$(call pytest,.venv) -n 2
 
+# Everything that takes long, and the property tests with all their examples.
 test-slow: .venv/.installed-test
-	$(BIN)/python -m pytest -m slow
+	$(call pytest,.venv) -m "slow or hypothesis" --hypothesis-profile full
+
+# Results must not depend on how a processor rounds: imitate others.
+test-processors: .venv/.installed-test
+	for core in $(CORETYPES); do \
+		echo "OPENBLAS_CORETYPE=$$core"; \
+		OPENBLAS_CORETYPE=$$core $(call pytest,.venv) -n 2 $(NUMERICAL) || exit 1; \
+	done
+	NUMBA_CPU_NAME=generic $(call pytest,.venv) -n 2 $(NUMERICAL)
+
+# The numerical tests with every other supported Python that this machine has.
+test-pythons: .venv/.installed-test
+	$(foreach version,$(filter-out $(version-of-venv),3.11 3.12 3.13),\
+		$(if $(call find-python,$(version)),$(MAKE) test-python-$(version) &&)) true
+
+test-python-%: .venv-%/.installed-test
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-$*/numba \
+		$(call pytest,.venv-$*) -n 2 $(NUMERICAL)
+
+# The oldest versions that pyproject.toml allows. They use what packages without a bound,
+# which are new, call deprecated.
+test-oldest: .venv-oldest/.installed-test
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/numba \
+		$(call pytest,.venv-oldest) -n 2 -W ignore::DeprecationWarning
 
 # As many damaged files of every format as there is time for: make fuzz CASES=5000
 CASES ?= 1000
@@ -46,5 +87,17 @@ bench-cluster: .venv/.installed-test
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
+.venv-oldest/.installed-test: .venv/bin/python pyproject.toml tools/oldest.py
+	$(call find-python,3.11) -m venv .venv-oldest
+	$(BIN)/python tools/oldest.py >.venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: \
+		--constraint .venv-oldest/constraints.txt --editable ".[test]"
+	touch $@
+
+.venv-%/.installed-test: pyproject.toml
+	$(call find-python,$*) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo
+	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo

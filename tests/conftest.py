@@ -5,16 +5,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
-SHARED_DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+# No verdict depends on how busy the machine is, so neither examples nor their drawing
+# are timed. `make test-slow` draws more of them: see --hypothesis-profile there.
+settings.register_profile(
+    "quick",
+    deadline=None,
+    max_examples=10,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("full", settings.get_profile("quick"), max_examples=100)
+settings.load_profile("quick")
 
 
 @pytest.fixture
 def shared_data():
     """Folder with the paper's original data files, if this machine has it."""
-    folder = Path(os.environ.get("MANYVIEW_DATA", SHARED_DATA))
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("MANYVIEW_DATA", beside))
     if not (folder / "handwritten.mat").exists():
-        pytest.skip(f"the original data files are not in {folder}")
+        pytest.skip("needs the original data files in the folder MANYVIEW_DATA")
     return folder
 
 

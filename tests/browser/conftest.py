@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+# Milliseconds after which a page that does not come fails a test.
+GUARD = 600_000
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -46,6 +48,7 @@ def open_page(browser):
     def open_file(path, **options):
         options = {"viewport": {"width": 1200, "height": 900}, **options}
         context = browser.new_context(**options)
+        context.set_default_timeout(GUARD)
         contexts.append(context)
         opened = Opened(context.new_page())
         page = opened.page

@@ -1,5 +1,6 @@
 """``manyview cluster``: what it writes, what it prints, what it refuses."""
 
+import contextlib
 import csv
 import io
 import json
@@ -7,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -234,28 +234,70 @@ def test_cluster_without_the_extra_leaves_the_report_out(
     assert (out / "labels.csv").exists()
 
 
+# Interrupts are ignored by what a shell starts in the background, and by its children.
+COMMAND = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from manyview.cli import main
+main()
+"""
+
+
 def command(*words):
-    return [sys.executable, "-c", "from manyview.cli import main; main()", *words]
+    return [sys.executable, "-c", COMMAND, *words]
 
 
-def test_interrupt_ends_with_130_and_leaves_nothing(tmp_path):
-    out = tmp_path / "result"
+@contextlib.contextmanager
+def on_a_terminal(*words, **environment):
+    """A command whose stderr is a terminal, and what reads that terminal."""
+    import pty
+
+    master, slave = pty.openpty()
     process = subprocess.Popen(
-        command(
-            *("cluster", "handwritten", "-k", "10"),
-            *("--n-init", "5000", "--out", str(out)),
-        ),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        command(*words),
+        stdout=subprocess.DEVNULL,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **environment},
         start_new_session=True,
     )
-    time.sleep(8)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Interrupted; nothing was written." in err
-    assert "Traceback" not in err
+    os.close(slave)
+
+    def read(until=None):
+        """What the command shows, to its end or until it has shown these words."""
+        seen = b""
+        while until is None or until not in seen:
+            try:
+                chunk = os.read(master, 65536)
+            except OSError:  # how Linux tells that nobody has the terminal open
+                break
+            if not chunk:
+                break
+            seen += chunk
+        return seen
+
+    try:
+        yield process, read
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+
+
+needs_terminal = pytest.mark.skipif(
+    not hasattr(os, "openpty"), reason="needs a pseudo-terminal"
+)
+
+
+@needs_terminal
+def test_interrupt_ends_with_130_and_leaves_nothing(tmp_path):
+    words = ("cluster", "handwritten", "-k", "10", "--n-init", "5000")
+    with on_a_terminal(*words, "--out", str(tmp_path / "result")) as (process, read):
+        assert b"objective " in read(until=b"objective ")
+        process.send_signal(signal.SIGINT)
+        shown = read()
+        assert process.wait() == 130
+    assert b"Interrupted; nothing was written." in shown
+    assert b"Traceback" not in shown
     assert list(tmp_path.iterdir()) == []
 
 
@@ -275,34 +317,17 @@ def test_output_that_nobody_reads_is_no_error(views):
     assert "Exception ignored" not in err
 
 
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+@needs_terminal
 @pytest.mark.parametrize("colour", [True, False])
-def test_progress_is_live_on_a_terminal_and_respects_no_color(views, colour):
-    import pty
-
-    master, slave = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
-    environment.pop("NO_COLOR", None)
-    if not colour:
-        environment["NO_COLOR"] = "1"
-    process = subprocess.Popen(
-        command("cluster", *map(str, views), "-k", "3", "--n-init", "60"),
-        stdout=subprocess.DEVNULL,
-        stderr=slave,
-        env=environment,
-    )
-    os.close(slave)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(master, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        seen += chunk
-    os.close(master)
-    assert process.wait() == 0
+def test_progress_is_live_on_a_terminal_and_respects_no_color(
+    views, colour, monkeypatch
+):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    environment = {} if colour else {"NO_COLOR": "1"}
+    words = ("cluster", *map(str, views), "-k", "3", "--n-init", "60")
+    with on_a_terminal(*words, **environment) as (process, read):
+        seen = read()
+        assert process.wait() == 0
     assert b"restart " in seen
     assert b"pace " in seen
     assert b"objective " in seen

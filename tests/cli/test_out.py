@@ -162,7 +162,7 @@ def test_a_half_written_file_is_not_kept(tmp_path):
     def write_half():
         with (
             _output.new_folder(tmp_path / "result", force=False) as part,
-            _output.whole_file(part, "labels.csv") as path,
+            _output.result_file(part, "labels.csv") as path,
         ):
             path.write_text("sample,clu")
             fail_with_a_full_disk()
@@ -194,7 +194,7 @@ def test_a_folder_that_came_into_being_meanwhile_costs_no_labels(
 
 def test_predict_prints_what_it_cannot_write(run, files, views, result, monkeypatch):
     expected = run("predict", result / "model.mvz", *views).out
-    monkeypatch.setattr("manyview.cli._output.os.replace", fail_with_a_full_disk)
+    monkeypatch.setattr("manyview._files.os.replace", fail_with_a_full_disk)
     out = files / "labels.csv"
     done = run("predict", result / "model.mvz", *views, "--out", out)
     assert done.code == 1
@@ -208,7 +208,7 @@ def test_predict_prints_what_it_cannot_write(run, files, views, result, monkeypa
 
 def test_report_says_which_file_it_cannot_write(run, result, monkeypatch):
     page = (result / "report.html").read_bytes()
-    monkeypatch.setattr("manyview.reporting._page.os.replace", fail_with_a_full_disk)
+    monkeypatch.setattr("manyview._files.os.replace", fail_with_a_full_disk)
     done = run("report", result)
     assert done.code == 1
     assert f"{result / 'report.html'} could not be written: No space" in done.err

@@ -17,7 +17,6 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manyview import ViewError
 from manyview._numerics import _eigen
@@ -34,31 +33,6 @@ ESTIMATORS = [CoTrain, CoReg, AMGL, MVKKM]
 @pytest.fixture(params=ESTIMATORS, ids=lambda Estimator: Estimator.__name__)
 def Estimator(request):
     return request.param
-
-
-@parametrize_with_checks(
-    [Estimator(n_clusters=3, n_init=3) for Estimator in ESTIMATORS]
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
-
-
-def test_blobs_are_recovered_in_every_input_form(Estimator, blobs):
-    views, truth = blobs
-    estimator = Estimator(n_clusters=3, random_state=0)
-    labels = estimator.fit_predict(views)
-    assert adjusted_rand_score(truth, labels) == 1.0
-    assert labels.dtype == np.int32
-    for form in (
-        dict(zip("abc", views, strict=True)),
-        [sparse.csr_array(view) for view in views],
-        [view.astype(np.float32) for view in views],
-    ):
-        again = Estimator(n_clusters=3, random_state=0).fit(form)
-        assert_array_equal(again.labels_, labels)
-    table = np.hstack(views)
-    split = Estimator(n_clusters=3, random_state=0, view_sizes=[4, 6, 3])
-    assert_array_equal(split.fit_predict(table), labels)
 
 
 def test_large_samples_go_through_lanczos(Estimator):

@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
@@ -47,7 +47,6 @@ def undisturbed(views):
 
 
 @given(stops=st.lists(st.integers(1, 25), max_size=4))
-@settings(deadline=None, max_examples=20)
 def test_broken_off_anywhere_it_ends_the_same(
     views, undisturbed, tmp_path_factory, stops
 ):

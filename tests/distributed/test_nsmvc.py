@@ -7,7 +7,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -21,6 +21,12 @@ N_SAMPLES = 120
 
 
 def assert_same_fit(cluster, local, rtol=1e-9):
+    """Equal up to rounding, also where nothing but rounding is left of a loss.
+
+    Each view's scatter is 1 after scaling (or more, unscaled), so `rtol` serves as the
+    absolute tolerance too.
+    """
+    tolerance = {"rtol": rtol, "atol": rtol}
     labels, joined = dask.compute(cluster.labels_, cluster.joined_pace_)
     assert_array_equal(labels, local.labels_)
     assert_array_equal(joined, local.joined_pace_)
@@ -29,21 +35,21 @@ def assert_same_fit(cluster, local, rtol=1e-9):
     assert cluster.n_features_in_ == local.n_features_in_
     for name in ("exponents_", "thresholds_", "view_losses_", "unexplained_"):
         mine, theirs = getattr(cluster, name), getattr(local, name)
-        assert_allclose(mine, theirs, rtol=rtol, err_msg=name)
-    assert_allclose(cluster.objective_, local.objective_, rtol=rtol)
+        assert_allclose(mine, theirs, **tolerance, err_msg=name)
+    assert_allclose(cluster.objective_, local.objective_, **tolerance)
     for mine, theirs in zip(
         cluster.cluster_centers_, local.cluster_centers_, strict=True
     ):
-        assert_allclose(mine, theirs, rtol=rtol, atol=rtol)
+        assert_allclose(mine, theirs, **tolerance)
     for mine, theirs in zip(cluster.scales_, local.scales_, strict=True):
         assert mine.mode == theirs.mode
         assert_allclose(mine.factor, theirs.factor, rtol=rtol)
-        assert_allclose(mine.shift, theirs.shift, rtol=rtol, atol=rtol)
+        assert_allclose(mine.shift, theirs.shift, **tolerance)
     for mine, theirs in zip(cluster.history_, local.history_, strict=True):
         assert (mine.stage, mine.iteration) == (theirs.stage, theirs.iteration)
         assert mine.n_moved == theirs.n_moved
         assert_array_equal(mine.n_selected, theirs.n_selected)
-        assert_allclose(mine.objective, theirs.objective, rtol=rtol)
+        assert_allclose(mine.objective, theirs.objective, **tolerance)
 
 
 @given(
@@ -52,7 +58,6 @@ def assert_same_fit(cluster, local, rtol=1e-9):
     scale=st.sampled_from(["auto", "minmax", "zscore", "l2", "energy", None]),
     n_paces=st.integers(1, 5),
 )
-@settings(deadline=None, max_examples=40)
 def test_any_chunking_equals_the_local_fit(seed, cut, scale, n_paces):
     views, labels = make_views(seed, N_SAMPLES)
     options = {"init": labels, "scale": scale, "n_paces": n_paces, "pace_start": 0.4}
@@ -61,7 +66,6 @@ def test_any_chunking_equals_the_local_fit(seed, cut, scale, n_paces):
 
 
 @given(seed=st.integers(0, 2**32 - 1), cut=cuts(N_SAMPLES, 3))
-@settings(deadline=None, max_examples=15)
 def test_any_chunking_equals_the_local_fit_in_float32(seed, cut):
     views, labels = make_views(seed, N_SAMPLES, dtype=np.float32)
     local = NSMVC(4, assignment="majorize", init=labels).fit(views)
@@ -70,7 +74,6 @@ def test_any_chunking_equals_the_local_fit_in_float32(seed, cut):
 
 
 @given(seed=st.integers(0, 2**32 - 1), cut=cuts(N_SAMPLES, 1))
-@settings(deadline=None, max_examples=15)
 def test_sparse_chunks_equal_the_local_fit(seed, cut):
     views, labels = make_views(seed, N_SAMPLES)
     views = [np.where(view > 0.5, view, 0.0) for view in views]

@@ -28,6 +28,12 @@ class Problem:
     def parameters(self):
         return {"pace_start": self.pace_start, "n_paces": self.n_paces}
 
+    @property
+    def rounding(self):
+        """An objective or loss this small is all rounding, in the finest view too."""
+        sizes = [np.abs(view).max() ** 2 for view in self.scaled_views()]
+        return 1e-12 * min((size for size in sizes if size > 0), default=0.0)
+
     def rows(self, **changes):
         views = check_views(changes.get("views", self.views))
         return open_views(views, learn_scales(views, None))

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -43,7 +43,6 @@ def test_solver_equals_reference(seed, missing, g, q):
 
 
 @given(problem=problems(), q=st.sampled_from([0.5, 0.9, 1.0]))
-@settings(deadline=None, max_examples=60)
 def test_objective_never_rises(problem, q):
     result = solve(problem, len(problem.centers[0]), q=q, tol=0.0, max_iter=30)
     # Distances below 1e-8 of a view's spread are not told from zero.
@@ -53,7 +52,6 @@ def test_objective_never_rises(problem, q):
 
 
 @given(problem=problems(), g=st.sampled_from([1.0001, 2.0, 50.0]))
-@settings(deadline=None, max_examples=40)
 def test_view_weights_are_on_the_simplex(problem, g):
     weights = solve(problem, len(problem.centers[0]), g=g).view_weights
     assert np.all(weights >= 0)

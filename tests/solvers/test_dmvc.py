@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -62,13 +62,13 @@ def test_narrow_layers_bound_the_rank_of_the_centres(widths):
 
 
 @given(problem=problems(), widths=st.sampled_from([(), (3,), (2,), (20, 10), (6, 6)]))
-@settings(deadline=None, max_examples=50)
 def test_objective_never_rises_once_labels_are_shared(problem, widths):
     _, result = solve(problem, widths, tol=0.0, max_iter=15)
     objectives = [record.objective for record in result.history]
     assert np.isfinite(objectives).all()
     for before, after in pairwise(objectives):
-        assert after <= before + 1e-6 * objectives[0]
+        # Not a sum of squares but of roots of distances.
+        assert after <= before + 1e-6 * objectives[0] + problem.rounding**0.25
 
 
 def test_start_merges_layer_by_layer():

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans
 
@@ -62,7 +62,6 @@ def lloyd(views, labels, centers, present, max_iter=50):
 
 
 @given(problem=problems())
-@settings(deadline=None, max_examples=50)
 def test_solver_equals_literal_steps(problem):
     start = off_the_samples(problem.start())
     result = solve_kmeans(problem.rows(), start, max_iter=50)
@@ -70,7 +69,7 @@ def test_solver_equals_literal_steps(problem):
     labels, centers = lloyd(views, start.labels, start.centers, problem.present)
     assert_array_equal(result.labels, labels)
     e = reference.distances(views, labels, centers, problem.present)
-    assert_allclose(result.objective, np.sum(e**2), rtol=1e-7, atol=1e-300)
+    assert_allclose(result.objective, np.sum(e**2), rtol=1e-7, atol=problem.rounding)
 
 
 def test_solver_equals_scikit_learn_on_the_concatenation():
@@ -87,11 +86,10 @@ def test_solver_equals_scikit_learn_on_the_concatenation():
 
 
 @given(problem=problems())
-@settings(deadline=None, max_examples=30)
 def test_inertia_never_rises(problem):
     history = solve_kmeans(problem.rows(), problem.start(), max_iter=50).history
     for before, after in pairwise(history):
-        assert after.objective <= before.objective * (1 + 1e-9)
+        assert after.objective <= before.objective * (1 + 1e-9) + problem.rounding
 
 
 def test_limit_is_reported():

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from manyview._solvers._kmeans import solve_kmeans
@@ -41,7 +41,6 @@ def test_solver_equals_reference(seed, missing):
 
 @pytest.mark.parametrize("loss_unit", ["literal", "median"])
 @given(problem=problems())
-@settings(deadline=None, max_examples=40)
 def test_objective_never_rises_within_a_pace(loss_unit, problem):
     history = solve(problem, loss_unit=loss_unit).history
     # Every sample's share of the objective is of the order of max(1, lambda).

@@ -35,10 +35,11 @@ def solve(problem, assignment="sequential", max_iter=50, **changes):
 def assert_same_run(result, expected, problem):
     assert_array_equal(result.labels, expected["labels"])
     assert_array_equal(result.joined_pace, expected["joined"])
-    assert_allclose(result.exponents, expected["exponents"], rtol=1e-9)
-    assert_allclose(result.thresholds, expected["thresholds"], rtol=1e-9, atol=1e-300)
+    assert_allclose(result.exponents, expected["exponents"], rtol=1e-9, atol=1e-12)
     for v, view in enumerate(problem.scaled_views()):
         unit = np.abs(view).max()
+        theirs = expected["thresholds"][v]
+        assert_allclose(result.thresholds[v], theirs, rtol=1e-9, atol=1e-13 * unit**2)
         theirs = expected["view_losses"][v]
         assert_allclose(result.view_losses[v], theirs, rtol=1e-7, atol=1e-13 * unit**2)
         theirs = expected["centers"][v]
@@ -47,7 +48,6 @@ def assert_same_run(result, expected, problem):
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 @given(problem=problems())
-@settings(deadline=None, max_examples=60)
 def test_solver_equals_reference(assignment, problem):
     result = solve(problem, assignment)
     assert_same_run(result, problem.reference(assignment), problem)
@@ -55,7 +55,6 @@ def test_solver_equals_reference(assignment, problem):
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 @given(problem=problems())
-@settings(deadline=None, max_examples=40)
 def test_solver_with_matrix_products_equals_reference(assignment, problem):
     # Small problems take distances by differences; here they go the way of large
     # ones, through products, screen and refinement.
@@ -67,9 +66,7 @@ def test_solver_with_matrix_products_equals_reference(assignment, problem):
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 @given(problem=problems())
-@settings(
-    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.filter_too_much]
-)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 def test_solver_in_float32_equals_reference_on_float32_rows(assignment, problem):
     single = dataclasses.replace(
         problem,
@@ -88,7 +85,6 @@ def test_solver_in_float32_equals_reference_on_float32_rows(assignment, problem)
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 @given(problem=problems())
-@settings(deadline=None, max_examples=30)
 def test_solver_on_sparse_views_equals_reference(assignment, problem):
     # Sparse views are not centred, so everything is in raw units.
     start = Start(centers=tuple(problem.centers), labels=problem.labels)
@@ -106,25 +102,23 @@ def test_solver_on_sparse_views_equals_reference(assignment, problem):
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 @given(problem=problems())
-@settings(deadline=None, max_examples=60)
 def test_objective_never_rises_within_a_pace(assignment, problem):
     history = solve(problem, assignment).history
     for before, after in pairwise(history):
         if before.pace == after.pace:
-            assert after.objective <= before.objective * (1 + 1e-9)
+            bound = before.objective * (1 + 1e-9) + problem.rounding
+            assert after.objective <= bound
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 @given(problem=problems())
-@settings(deadline=None, max_examples=20)
 def test_reference_objective_never_rises_after_any_half_step(assignment, problem):
     for path in problem.reference(assignment)["paths"]:
         for before, after in pairwise(path):
-            assert after <= before * (1 + 1e-9)
+            assert after <= before * (1 + 1e-9) + problem.rounding
 
 
 @given(problem=problems(max_views=1, missing=False))
-@settings(deadline=None, max_examples=40)
 def test_one_view_is_kmeans(problem):
     problem = dataclasses.replace(problem, pace_start=1.0, n_paces=2)
     centers = problem.start().centers[0]
@@ -143,7 +137,6 @@ def test_one_view_is_kmeans(problem):
 
 
 @given(problem=problems(), seed=st.integers(0, 1000))
-@settings(deadline=None, max_examples=40)
 def test_order_of_views_is_irrelevant(problem, seed):
     order = np.random.default_rng(seed).permutation(len(problem.views))
     turned = dataclasses.replace(
@@ -155,11 +148,10 @@ def test_order_of_views_is_irrelevant(problem, seed):
     for assignment in ASSIGNMENTS:
         result, other = solve(problem, assignment), solve(turned, assignment)
         assert_array_equal(other.labels, result.labels)
-        assert_allclose(other.exponents, result.exponents[order], rtol=1e-9)
+        assert_allclose(other.exponents, result.exponents[order], rtol=1e-9, atol=1e-12)
 
 
 @given(problem=problems(max_views=1, missing=False), n_copies=st.integers(2, 4))
-@settings(deadline=None, max_examples=40)
 def test_copies_of_a_view_are_that_view_alone(problem, n_copies):
     copies = dataclasses.replace(
         problem,
@@ -174,7 +166,6 @@ def test_copies_of_a_view_are_that_view_alone(problem, n_copies):
 
 
 @given(problem=problems(), block=st.integers(1, 40))
-@settings(deadline=None, max_examples=40)
 def test_result_is_independent_of_row_blocks(problem, block):
     whole = {assignment: solve(problem, assignment) for assignment in ASSIGNMENTS}
 
@@ -186,9 +177,11 @@ def test_result_is_independent_of_row_blocks(problem, block):
         patch.setattr(manyview._solvers._local, "sample_blocks", blocks)
         patch.setattr(manyview._rows, "ALWAYS_DIRECT_BELOW", 0)
         for assignment in ASSIGNMENTS:
-            parts = solve(problem, assignment)
-            assert_array_equal(parts.labels, whole[assignment].labels)
-            assert_allclose(parts.objective, whole[assignment].objective, rtol=1e-9)
+            parts, expected = solve(problem, assignment), whole[assignment]
+            assert_array_equal(parts.labels, expected.labels)
+            assert_allclose(
+                parts.objective, expected.objective, rtol=1e-9, atol=problem.rounding
+            )
 
 
 def large_problem(seed, dtype=np.float64):
@@ -287,7 +280,6 @@ def test_threads_change_no_bit(monkeypatch):
 
 
 @given(problem=problems())
-@settings(deadline=None, max_examples=30)
 def test_view_that_nobody_has_is_ignored(problem):
     n_samples = len(problem.labels)
     with_ghost = dataclasses.replace(

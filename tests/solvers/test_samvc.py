@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from manyview._solvers import _samvc
@@ -37,7 +37,6 @@ def test_solver_equals_reference(seed, missing):
 
 
 @given(problem=problems())
-@settings(deadline=None, max_examples=40)
 def test_rounds_never_raise_the_objective_for_given_weights(problem):
     rows = problem.rows()
     start = start_from_labels(rows, problem.labels, len(problem.centers[0]))
@@ -51,12 +50,11 @@ def test_rounds_never_raise_the_objective_for_given_weights(problem):
         view_weights = _samvc._view_weights(samples, paced, distances)
         samples.step(_samvc._slopes(samples, paced, distances, view_weights))
         distances = samples.distances()
-    assert np.all(np.diff(values) <= 1e-7 * values[0])
+    assert np.all(np.diff(values) <= 1e-7 * values[0] + problem.rounding)
 
 
 @pytest.mark.parametrize("pacing", ["mixture", "hard"])
 @given(problem=problems())
-@settings(deadline=None, max_examples=40)
 def test_view_weights_are_positive_and_results_finite(pacing, problem):
     result = solve(problem, pacing=pacing)
     assert np.all(result.view_weights >= 0)

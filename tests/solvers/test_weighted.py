@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -51,7 +51,6 @@ def assert_step_equals_reference(problem, rows, start, views, seed):
 
 
 @given(problem=problems(), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=60)
 def test_step_equals_reference(problem, seed):
     start = off_the_samples(problem.start())
     views = problem.scaled_views()
@@ -59,7 +58,6 @@ def test_step_equals_reference(problem, seed):
 
 
 @given(problem=problems(max_samples=60), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=40)
 def test_step_with_matrix_products_equals_reference(problem, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manyview._rows, "ALWAYS_DIRECT_BELOW", 0)
@@ -68,7 +66,6 @@ def test_step_with_matrix_products_equals_reference(problem, seed):
 
 
 @given(problem=problems(), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=30)
 def test_step_on_sparse_views_equals_reference(problem, seed):
     rows = problem.rows(views=as_sparse(problem.views))
     start = off_the_samples(Start(centers=problem.centers, labels=problem.labels))
@@ -152,7 +149,6 @@ def test_floors_follow_the_spread_of_the_view():
 
 
 @given(st.integers(1, 12), st.integers(0, 20), st.integers(0, 99))
-@settings(deadline=None)
 def test_random_start_uses_every_cluster(n_clusters, more, seed):
     n_samples = n_clusters + more
     view = np.random.default_rng(seed).normal(size=(n_samples, 2))

@@ -100,7 +100,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     >>> light = da.from_array([[3.0], [3.1], [9.0], [9.2]], (3, 1))
     >>> model = DaskNSMVC(n_clusters=2, random_state=0).fit([sound, light])
     >>> model.labels_.compute().tolist()
-    [1, 1, 0, 0]
+    [0, 0, 1, 1]
     """
 
     assignment = "majorize"
