@@ -176,8 +176,9 @@ def place(
     """
     n_samples = views[0].n_samples
     out = tuple(np.zeros((n_samples, width), dtype=dtype) for width in model.widths)
+    known = np.array([graph is not None for graph in model.views])
     for rows in row_blocks(n_samples, model.n_anchors, SCAN_ELEMENTS):
-        has = np.stack([mask[rows] for mask in usable])
+        has = np.stack([mask[rows] for mask in usable]) & known[:, None]
         _place_block(model, views, rows, has, tuple(part[rows] for part in out))
     return out
 
@@ -189,7 +190,7 @@ def _place_block(
     has: BoolArray,
     out: tuple[FloatArray, ...],
 ) -> None:
-    """`place` for one block; has : (n_views, n_rows)."""
+    """`place` for one block; has : (n_views, n_rows), False in views without graph."""
     *own, joint, diffusion = out
     shares = _shares(model.weights, has)
     sums = np.zeros((len(model.n_neighbors), len(joint), model.n_components))
