@@ -13,8 +13,10 @@ from manyview.cluster import (
     ConcatKMeans,
     CoReg,
     CoTrain,
+    GraphNSMVC,
     ViewKMeans,
 )
+from manyview.embedding import GraphViews
 from manyview.exceptions import DatasetError, ViewError
 from manyview.model_selection import choose_n_clusters
 from manyview.reporting import report
@@ -31,6 +33,8 @@ __all__ = [
     "CoTrain",
     "ConcatKMeans",
     "DatasetError",
+    "GraphNSMVC",
+    "GraphViews",
     "ViewError",
     "ViewKMeans",
     "__version__",

@@ -253,6 +253,8 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
         scale.to_user_units(centers)
         for scale, centers in zip(model.scales_, model._centers, strict=True)
     ]
+    _, slopes = model._linear_model()
+    model.view_weights_ = slopes / slopes.sum()
     return model
 
 

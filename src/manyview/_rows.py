@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from manyview._numerics import _distances as kernels
+from manyview._numerics._gram import Points
 from manyview._scaling import LARGEST_UNSCALED, ViewScale
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
@@ -118,6 +119,15 @@ class Rows(Protocol):
 
     def dense_rows(self, rows: IntArray) -> FloatArray:
         """A few scaled rows as a float64 array."""
+
+    def points(self, rows: IntArray) -> Points:
+        """Some scaled rows in double precision: dense or CSR, as the view is."""
+
+    def distances_to(self, block: Any, rows: RowIndex, points: Points) -> FloatArray:
+        """Squared distances (n_rows, n_points) of a block to points of such a view.
+
+        Rounded, so that distances that rounding alone sets apart are equal.
+        """
 
     def release(self) -> None:
         """Let go of what was read from a memory map."""
@@ -253,6 +263,18 @@ class DenseRows:
 
     def dense_rows(self, rows: IntArray) -> FloatArray:
         return self.read(rows, self.buffer(len(rows))).astype(np.float64)
+
+    def points(self, rows: IntArray) -> FloatArray:
+        return self.dense_rows(rows)
+
+    def distances_to(
+        self, block: FloatArray, rows: RowIndex, points: Points
+    ) -> FloatArray:
+        if isinstance(points, np.ndarray):
+            products = block @ points.T.astype(self.dtype, copy=False)
+        else:
+            products = (points @ block.T).T
+        return _rounded_distances(products, self.sq_norms[rows], points, self.dtype)
 
     def release(self) -> None:
         self._bytes_mapped = 0
@@ -424,6 +446,22 @@ class SparseRows:
             filled[~self.present[rows]] = 0.0
         return filled
 
+    def points(self, rows: IntArray) -> Points:
+        if self._offset.any():
+            return self.dense_rows(rows)
+        return sparse.csr_array(self.as_csr()[rows].astype(np.float64))
+
+    def distances_to(
+        self, block: IntArray, rows: RowIndex, points: Points
+    ) -> FloatArray:
+        if self._offset.any():
+            points = np.asarray(points + self._offset)
+        products = self.as_csr()[block] @ points.T
+        if not isinstance(products, np.ndarray):
+            products = products.toarray()
+        dtype = np.dtype(np.float64)
+        return _rounded_distances(products, self.sq_norms[rows], points, dtype)
+
     def take(self, rows: IntArray) -> SparseRows:
         some, matrix = copy.copy(self), self.as_csr()[rows]
         some.entries = (matrix.data, matrix.indices, matrix.indptr)
@@ -501,6 +539,20 @@ def _product_error(dtype: np.dtype[Any], n_features: int) -> float:
     """
     expanded = float(np.finfo(dtype).eps * (8 + np.sqrt(n_features)))
     return max(expanded, 2 * kernels.DIRECT_ERROR)
+
+
+def _rounded_distances(
+    products: FloatArray, sq_norms: FloatArray, points: Points, dtype: np.dtype[Any]
+) -> FloatArray:
+    """``|x|^2 + |p|^2 - 2 x p``, to the digits that hold on every processor."""
+    point_norms = np.asarray((points**2).sum(axis=1), dtype=np.float64)
+    distances = sq_norms[:, None] + point_norms
+    distances -= 2.0 * products
+    largest = max(float(point_norms.max(initial=0.0)), np.finfo(np.float64).tiny)
+    grain = 2.0 ** np.ceil(np.log2(largest * _product_error(dtype, points.shape[1])))
+    np.rint(distances / grain, out=distances)
+    distances *= grain
+    return np.asarray(np.maximum(distances, 0.0))
 
 
 def _mapped_bytes(raw: npt.NDArray[Any], rows: RowIndex) -> int:

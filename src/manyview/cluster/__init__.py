@@ -5,6 +5,7 @@ from manyview.cluster._camvc import CAMVC
 from manyview.cluster._coreg import CoReg
 from manyview.cluster._cotrain import CoTrain
 from manyview.cluster._dmvc import DMVC
+from manyview.cluster._graph_nsmvc import GraphNSMVC
 from manyview.cluster._kmeans import ConcatKMeans, ViewKMeans
 from manyview.cluster._mspl import MSPL
 from manyview.cluster._mvkkm import MVKKM
@@ -22,5 +23,6 @@ __all__ = [
     "CoReg",
     "CoTrain",
     "ConcatKMeans",
+    "GraphNSMVC",
     "ViewKMeans",
 ]

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from manyview._arrays import fill_masked
-from manyview._names import FeatureNames, NamedView, feature_names, sample_index
 from manyview._random import random_source
 from manyview._results import IterationRecord, OnIteration, SolverResult
-from manyview._scaling import ViewScale, learn_scales
 from manyview._sklearn_compat import _fit_context, _openmp_effective_n_threads
 from manyview._threads import one_blas_thread
-from manyview._views import (
-    ViewLayout,
-    ViewSet,
-    check_views,
-    has_named_views,
-    is_single_array,
-)
+from manyview._view_input import ViewInput
+from manyview._views import ViewSet
 from manyview.exceptions import ViewError
-
-if TYPE_CHECKING:
-    from manyview._rows import Rows
 
 OnRestartIteration = Callable[[int, IterationRecord], None]
 
 
-class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
+class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
     """Base of every clusterer: one `fit` for all, filled in by three methods.
 
     A subclass stores its parameters (at least ``n_clusters``, ``view_sizes`` and
@@ -47,17 +34,15 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
     unfitted copy of the estimator, which `fit` publishes at the end.
     """
 
-    # Fitted attributes whose names do not end in an underscore.
-    _private_fitted: ClassVar[frozenset[str]] = frozenset(
-        {"_layout", "_centers", "_score_weights"}
-    )
+    _private_fitted: ClassVar[frozenset[str]] = ViewInput._private_fitted | {
+        "_centers",
+        "_score_weights",
+    }
 
     n_clusters: int
-    view_sizes: Sequence[int] | None
     random_state: int | np.random.RandomState | None
     n_jobs: int | None = None
     verbose: int = 0
-    _layout: ViewLayout
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -88,14 +73,6 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         # it was, and nothing of an earlier fit outlives a later one.
         self.__dict__ = fresh.__dict__
         return self
-
-    def _unfitted(self) -> Self:
-        """A copy with the same parameters and settings, and nothing fitted."""
-        fresh = copy.copy(self)
-        for name in list(vars(fresh)):
-            if name.endswith("_") or name in self._private_fitted:
-                delattr(fresh, name)
-        return fresh
 
     def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
         """Set all fitted attributes."""
@@ -143,56 +120,10 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         return 1
 
     def _check_views(self, X: Any, *, reset: bool) -> ViewSet:
-        """Validate X; with `reset` remember its layout, else hold it against fit's."""
-        if not reset:
-            check_is_fitted(self)
-        if is_single_array(X):
-            X = self._check_table(X, reset=reset)
-        layout = None if reset else self._layout
-        views = check_views(X, view_sizes=self.view_sizes, layout=layout)
+        views = super()._check_views(X, reset=reset)
         if reset:
-            self._remember_layout(
-                views.names,
-                views.n_features,
-                named=has_named_views(X),
-                feature_names=views.feature_names,
-            )
             self._check_cluster_count(views.n_samples)
         return views
-
-    def _remember_layout(
-        self,
-        names: tuple[str, ...],
-        n_features: tuple[int, ...],
-        *,
-        named: bool,
-        feature_names: tuple[FeatureNames, ...],
-    ) -> None:
-        self._layout = ViewLayout(
-            names=names,
-            n_features=n_features,
-            named=named,
-            feature_names=feature_names,
-        )
-        self.view_names_ = list(names)
-        self.n_features_in_ = sum(n_features)
-
-    def _check_table(self, X: Any, *, reset: bool) -> NamedView:
-        try:
-            # Whether values are finite is judged view by view, with a better message.
-            array = validate_data(
-                self,
-                fill_masked(X),
-                reset=reset,
-                accept_sparse="csr",
-                dtype="numeric",
-                ensure_all_finite=False,
-            )
-        except ViewError:
-            raise
-        except ValueError as error:
-            raise ViewError(str(error)) from error
-        return NamedView(array=array, columns=feature_names(X), index=sample_index(X))
 
     def _check_cluster_count(self, n_samples: int) -> None:
         if self.n_clusters > n_samples:
@@ -252,17 +183,6 @@ class BaseMultiViewClusterer(ClusterMixin, BaseEstimator):
         # NaN is not "allowed" in scikit-learn's sense: only whole rows may be missing.
         tags.input_tags.sparse = True
         return tags
-
-
-def scaled_rows(
-    views: ViewSet, scale: str | None
-) -> tuple[tuple[ViewScale, ...], tuple[Rows, ...]]:
-    """Learn the scales and open the views through them."""
-    # Imported here: the row kernels load Numba, and importing manyview should not.
-    from manyview._rows import open_views
-
-    scales = learn_scales(views, scale)
-    return scales, open_views(views, scales)
 
 
 def report_progress(verbose: int) -> OnRestartIteration | None:

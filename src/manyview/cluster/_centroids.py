@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._typing import IntArray
+from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
-from manyview.cluster._base import BaseMultiViewClusterer, scaled_rows
+from manyview.cluster._base import BaseMultiViewClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows

@@ -11,8 +11,8 @@ import numpy as np
 from manyview._results import OnIteration
 from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions
+from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
-from manyview.cluster._base import scaled_rows
 from manyview.cluster._complete import CompleteViewsClusterer
 
 if TYPE_CHECKING:

@@ -11,15 +11,12 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manyview._results import NSMVCResult, OnIteration
-from manyview._scaling import SCALES
+from manyview._scaling import SCALES, ViewScale
 from manyview._sklearn_compat import Interval, StrOptions, _get_output_config
 from manyview._typing import FloatArray, IntArray
+from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
-from manyview.cluster._base import (
-    BaseMultiViewClusterer,
-    as_labels,
-    scaled_rows,
-)
+from manyview.cluster._base import BaseMultiViewClusterer, as_labels
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
@@ -87,8 +84,12 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
         Centres per view, in the view's own units (with ``"l2"`` scaling, means of
         unit-length rows).
+    view_weights_ : ndarray of shape (n_views,)
+        Effective weight of each view: the slope of its loss in the objective,
+        ``eta_v * phi_v ** (eta_v - 1)``, made to add up to 1.
     exponents_ : ndarray of shape (n_views,)
-        Exponent of each view at the last pace, 1 for the most reliable view.
+        Exponent of each view at the last pace. On its own it does not tell how reliable
+        a view is.
     thresholds_ : ndarray of shape (n_views,)
         Largest loss of the last pace per view, in scaled units.
     view_losses_ : ndarray of shape (n_views,)
@@ -274,8 +275,12 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         labels = None
         if not isinstance(self.init, str) and not callable(self.init):
             labels = as_labels(self.init, views.n_samples, self.n_clusters)
+        return _Prepared(views=views, rows=self._open_for_fit(views), labels=labels)
+
+    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+        """What the solver sees of the views; remembers how new samples get there."""
         self.scales_, rows = scaled_rows(views, self.scale)
-        return _Prepared(views=views, rows=rows, labels=labels)
+        return rows
 
     def _solve(
         self,
@@ -318,13 +323,21 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         assert labels is not None
         return _start.start_from_labels(rows, labels, self.n_clusters)
 
+    def _center_scales(self) -> tuple[ViewScale, ...]:
+        """Scales between the solver's units and those of the centres."""
+        return self.scales_
+
     def _store(self, best: NSMVCResult) -> None:
+        from manyview._numerics._pacing import view_slopes
+
         self.labels_ = best.labels
         self._centers = best.centers
         self.cluster_centers_ = [
             scale.to_user_units(centers)
-            for scale, centers in zip(self.scales_, best.centers, strict=True)
+            for scale, centers in zip(self._center_scales(), best.centers, strict=True)
         ]
+        slopes = view_slopes(best.view_losses, best.exponents)
+        self.view_weights_ = slopes / slopes.sum()
         self.exponents_ = best.exponents
         self.thresholds_ = best.thresholds
         self.view_losses_ = best.view_losses

@@ -175,8 +175,12 @@ def model_geometry(estimator: Any, X: Any) -> tuple[Geometry, tuple[str, ...]]:
     rows = estimator._open(X)
     _check_length(rows[0].n_samples, labels)
     centers, weights = estimator._linear_model()
-    geometry = Geometry(rows=rows, centers=centers, weights=weights / weights.sum())
-    return geometry, tuple(estimator.view_names_)
+    names = tuple(estimator.view_names_)
+    # Embeddings of all views together come after those of the views themselves.
+    own = slice(0, len(names))
+    weights = weights[own] / weights[own].sum()
+    geometry = Geometry(rows=rows[own], centers=centers[own], weights=weights)
+    return geometry, names
 
 
 def label_geometry(

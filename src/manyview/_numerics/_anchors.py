@@ -1,0 +1,97 @@
+"""Anchor graphs: samples described by their nearest anchors.
+
+An anchor graph joins every sample to its nearest anchors, a few samples that stand for
+all. With a row of weights per sample that adds up to 1, two samples are similar if they
+share anchors, and a spectral embedding of n samples is one of the anchors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from manyview._numerics._jit import kernel
+from manyview._typing import FloatArray, IntArray
+
+# Widths of samples whose nearest anchors all equal them, relative to the others'.
+SMALLEST_WIDTH = 0.1
+
+
+@kernel()
+def nearest_anchors(
+    distances: FloatArray, out_nearest: IntArray, out_distances: FloatArray
+) -> None:
+    """The nearest anchors of each row, ascending; of equally near ones the first.
+
+    distances : (n_rows, n_anchors); both outputs (n_rows, n_nearest).
+    """
+    n_rows, n_anchors = distances.shape
+    n_nearest = out_nearest.shape[1]
+    for i in range(n_rows):
+        found = 0
+        for a in range(n_anchors):
+            distance = distances[i, a]
+            if found == n_nearest and not distance < out_distances[i, n_nearest - 1]:
+                continue
+            place = found if found < n_nearest else n_nearest - 1
+            while place > 0 and distance < out_distances[i, place - 1]:
+                out_distances[i, place] = out_distances[i, place - 1]
+                out_nearest[i, place] = out_nearest[i, place - 1]
+                place -= 1
+            out_distances[i, place] = distance
+            out_nearest[i, place] = a
+            found = min(found + 1, n_nearest)
+
+
+def local_widths(
+    distances: FloatArray, n_neighbors: int, smallest: float
+) -> FloatArray:
+    """(n_rows,), distance to the neighbour after the first `n_neighbors`.
+
+    distances : (n_rows, more than n_neighbors), squared, ascending. A width of zero
+    would cut rows that equal all their neighbours off from all that differ from them;
+    `smallest` takes its place.
+    """
+    return np.asarray(np.maximum(np.sqrt(distances[:, n_neighbors]), smallest))
+
+
+def smallest_width(distances: FloatArray, n_neighbors: int) -> float:
+    """A small part of the typical width, for rows with many equals."""
+    widths = np.sqrt(distances[:, n_neighbors])
+    positive = widths[widths > 0.0]
+    return SMALLEST_WIDTH * float(np.median(positive)) if positive.size else 1.0
+
+
+def self_tuning_weights(
+    nearest: IntArray,
+    distances: FloatArray,
+    widths: FloatArray,
+    anchor_widths: FloatArray,
+    n_neighbors: int,
+) -> sparse.csr_array:
+    """Weights ``exp(-d^2 / (width_i width_a))`` of the nearest anchors, rows sum to 1.
+
+    nearest, distances : (n_rows, at least n_neighbors), distances squared; widths :
+    (n_rows,); anchor_widths : (n_anchors,). Returns (n_rows, n_anchors).
+    """
+    nearest, distances = nearest[:, :n_neighbors], distances[:, :n_neighbors]
+    exponents = -distances / (widths[:, None] * anchor_widths[nearest])
+    # The nearest anchor has weight 1 before the division, so no row underflows.
+    weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    n_rows, n_anchors = len(nearest), len(anchor_widths)
+    edges = np.arange(0, nearest.size + 1, nearest.shape[1])
+    return sparse.csr_array(
+        (weights.ravel(), nearest.ravel(), edges), shape=(n_rows, n_anchors)
+    )
+
+
+def participation(coordinates: FloatArray) -> float:
+    """Share of the samples that carry the energy of an embedding, in (0, 1].
+
+    coordinates : (n_samples, n_components). 1 if all rows are equally long, 1 / n if
+    all but one are zero.
+    """
+    energies = np.einsum("ij,ij->i", coordinates, coordinates)
+    total = float((energies**2).mean())
+    return float(energies.mean()) ** 2 / total if total > 0.0 else 0.0

@@ -1,0 +1,104 @@
+"""What every estimator does with X: check it, remember its layout, scale it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from manyview._arrays import fill_masked
+from manyview._names import FeatureNames, NamedView, feature_names, sample_index
+from manyview._scaling import ViewScale, learn_scales
+from manyview._views import (
+    ViewLayout,
+    ViewSet,
+    check_views,
+    has_named_views,
+    is_single_array,
+)
+from manyview.exceptions import ViewError
+
+if TYPE_CHECKING:
+    from manyview._rows import Rows
+
+
+class ViewInput:
+    """What every estimator does with X, and how it forgets an earlier fit."""
+
+    # Fitted attributes whose names do not end in an underscore.
+    _private_fitted: ClassVar[frozenset[str]] = frozenset({"_layout"})
+
+    view_sizes: Sequence[int] | None
+    _layout: ViewLayout
+
+    def _unfitted(self) -> Self:
+        """A copy with the same parameters and settings, and nothing fitted."""
+        fresh = copy.copy(self)
+        for name in list(vars(fresh)):
+            if name.endswith("_") or name in self._private_fitted:
+                delattr(fresh, name)
+        return fresh
+
+    def _check_views(self, X: Any, *, reset: bool) -> ViewSet:
+        """Validate X; with `reset` remember its layout, else hold it against fit's."""
+        if not reset:
+            check_is_fitted(self)
+        if is_single_array(X):
+            X = self._check_table(X, reset=reset)
+        layout = None if reset else self._layout
+        views = check_views(X, view_sizes=self.view_sizes, layout=layout)
+        if reset:
+            self._remember_layout(
+                views.names,
+                views.n_features,
+                named=has_named_views(X),
+                feature_names=views.feature_names,
+            )
+        return views
+
+    def _remember_layout(
+        self,
+        names: tuple[str, ...],
+        n_features: tuple[int, ...],
+        *,
+        named: bool,
+        feature_names: tuple[FeatureNames, ...],
+    ) -> None:
+        self._layout = ViewLayout(
+            names=names,
+            n_features=n_features,
+            named=named,
+            feature_names=feature_names,
+        )
+        self.view_names_ = list(names)
+        self.n_features_in_ = sum(n_features)
+
+    def _check_table(self, X: Any, *, reset: bool) -> NamedView:
+        try:
+            # Whether values are finite is judged view by view, with a better message.
+            array = validate_data(
+                self,
+                fill_masked(X),
+                reset=reset,
+                accept_sparse="csr",
+                dtype="numeric",
+                ensure_all_finite=False,
+            )
+        except ViewError:
+            raise
+        except ValueError as error:
+            raise ViewError(str(error)) from error
+        return NamedView(array=array, columns=feature_names(X), index=sample_index(X))
+
+
+def scaled_rows(
+    views: ViewSet, scale: str | None
+) -> tuple[tuple[ViewScale, ...], tuple[Rows, ...]]:
+    """Learn the scales and open the views through them."""
+    # Imported here: the row kernels load Numba, and importing manyview should not.
+    from manyview._rows import open_views
+
+    scales = learn_scales(views, scale)
+    return scales, open_views(views, scales)

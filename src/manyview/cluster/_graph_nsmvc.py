@@ -1,0 +1,248 @@
+"""NSMVC on graph views, as a scikit-learn clusterer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from manyview._random import random_source
+from manyview._results import NSMVCResult
+from manyview._scaling import ViewScale, learn_scales
+from manyview._sklearn_compat import Interval
+from manyview._threads import one_blas_thread
+from manyview._typing import FloatArray
+from manyview._view_input import scaled_rows
+from manyview._views import ViewSet
+from manyview.cluster._nsmvc import NSMVC
+from manyview.embedding._graph_views import (
+    DIFFUSION,
+    JOINT,
+    check_neighbors,
+    place_views,
+    usable_views,
+)
+
+if TYPE_CHECKING:
+    from manyview._rows import Rows
+    from manyview._solvers._graph_views import GraphModel
+
+
+class GraphNSMVC(NSMVC):
+    """NSMVC on spectral embeddings of the views' neighbour graphs.
+
+    Each view becomes a graph of nearest neighbours, at several neighbourhood sizes, and
+    all views together become one more. NSMVC then clusters the embeddings of these
+    graphs. Clusters may have any shape, and features may have any units.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, and of columns in each embedding.
+    n_neighbors : tuple of int, default=(5, 10, 20)
+        Neighbourhood sizes, from local to global structure.
+    n_anchors : int, default=2000
+        Samples that graphs are learned from. Up to this many, all samples are anchors;
+        of more, a random part is, and the others are placed by their nearest anchors.
+    pace_start : float in [0, 1], default=0.5
+        Where between the smallest and the largest loss the first threshold lies.
+    n_paces : int, default=6
+        Number of paces until every sample takes part.
+    max_iter : int, default=50
+        Most iterations within one pace.
+    n_init : int, default=10
+        Number of restarts. The one that leaves the smallest share of the embeddings'
+        scatter unexplained wins; labels play no part in that choice. A start given as
+        an array runs once.
+    init : {"k-means++", "random"}, array of labels or callable, default="k-means++"
+        As in `NSMVC`, on the embeddings. A callable gets the views themselves.
+    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default="auto"
+        How features are made comparable before distances are taken, as in `NSMVC`.
+    assignment : {"sequential", "majorize"}, default="sequential"
+        As in `NSMVC`.
+    view_sizes : list of int or None, default=None
+        Splits one 2-D array into views: features per view, in column order.
+    n_jobs : int or None, default=None
+        Restarts run at the same time. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Source of the anchors and the starts.
+    verbose : int, default=0
+        Above 0, every iteration is reported on stderr.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample.
+    view_weights_ : ndarray of shape (n_views,)
+        Effective weight of each view; they add up to 1. A view counts by its own
+        embedding and by its share in the joint ones.
+    unexplained_ : ndarray of shape (n_views,)
+        Share of the scatter of each view's embedding left within clusters, near 1 for a
+        view that knows nothing of them.
+    graph_weights_ : ndarray of shape (n_views,)
+        Shares of the views in the joint graph; they add up to 1.
+    embedding_names_ : list of str
+        Names of the embeddings: the views, ``"joint"`` and ``"diffusion"``.
+    cluster_centers_ : list of ndarray of shape (n_clusters, n_columns)
+        Centres in each of the embeddings.
+    exponents_, thresholds_, view_losses_ : ndarray of shape (n_views,)
+        Exponent, largest loss and summed loss of each view's embedding at the last
+        pace.
+    joined_pace_ : ndarray of shape (n_views, n_samples)
+        Pace at which each sample was first selected; 0 if it lacks the view.
+    objective_ : float
+        Sum of the losses of all embeddings, each raised to its exponent.
+    n_iter_ : int
+        Iterations of the chosen restart, over all paces.
+    history_ : tuple of PaceRecord
+        One record per iteration of the chosen restart, over all embeddings: those of
+        the views, the joint one and the diffusion coordinates.
+    scales_ : tuple of ViewScale
+        Scaling learned for each view.
+    view_names_ : list of str
+        Names of the views.
+    n_features_in_ : int
+        Number of features, over all views.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X was one frame with string column names.
+
+    See Also
+    --------
+    GraphViews : The embeddings alone, for use in front of any estimator.
+    NSMVC : The paper's method, on the features themselves.
+
+    Notes
+    -----
+    1. Features are scaled; each sample is joined to its nearest anchors in each view
+       with self-tuning weights [1]_ that add up to 1, at every neighbourhood size.
+    2. A view's embedding holds the leading eigenvectors of its anchor graph [2]_, one
+       set per neighbourhood size, in rows of unit length.
+    3. The joint embedding comes from all views' anchor graphs side by side. A view's
+       share in it is the participation ratio of its diffusion coordinates: the leading
+       eigenvectors of a view in which samples form clusters are spread over all
+       samples, those of a web of loose ends sit on a few.
+    4. Diffusion coordinates of the weighted mean of the views' neighbour graphs come
+       last, without unit rows: samples that hardly anything connects lie far out.
+    5. `NSMVC` clusters these embeddings, each centred and divided by its norm.
+
+    A row of zeros in a view with unit-length rows counts as missing. New samples are
+    placed by their nearest anchors exactly as those of the fit.
+
+    References
+    ----------
+    .. [1] L. Zelnik-Manor, P. Perona. Self-tuning spectral clustering. NIPS, 2004.
+    .. [2] X. Chen, D. Cai. Large scale spectral clustering with landmark-based
+       representation. AAAI, 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyview import GraphNSMVC
+    >>> rng = np.random.default_rng(0)
+    >>> angles = rng.uniform(0, 6.3, size=120)
+    >>> radius = np.repeat([1.0, 3.0], 60)
+    >>> rings = np.column_stack([radius * np.cos(angles), radius * np.sin(angles)])
+    >>> views = [rings, radius[:, None] + rng.normal(scale=0.1, size=(120, 1))]
+    >>> labels = GraphNSMVC(n_clusters=2, random_state=0).fit_predict(views)
+    >>> bool(len(set(labels[:60])) == len(set(labels[60:])) == 1)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **NSMVC._parameter_constraints,
+        "n_neighbors": [list, tuple],
+        "n_anchors": [Interval(Integral, 2, None, closed="left")],
+    }
+    _private_fitted: ClassVar[frozenset[str]] = NSMVC._private_fitted | {
+        "_graph",
+        "_embedding_scales",
+        "_slopes",
+    }
+
+    _graph: GraphModel
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_neighbors: Sequence[int] = (5, 10, 20),
+        n_anchors: int = 2000,
+        pace_start: float = 0.5,
+        n_paces: int = 6,
+        max_iter: int = 50,
+        n_init: int = 10,
+        init: str | Sequence[int] | Callable[..., Any] = "k-means++",
+        scale: str | None = "auto",
+        assignment: str = "sequential",
+        view_sizes: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            pace_start=pace_start,
+            n_paces=n_paces,
+            max_iter=max_iter,
+            n_init=n_init,
+            init=init,
+            scale=scale,
+            assignment=assignment,
+            view_sizes=view_sizes,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.n_neighbors = n_neighbors
+        self.n_anchors = n_anchors
+
+    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+        from manyview._rows import open_views
+        from manyview._solvers._graph_views import learn_graphs
+
+        self.scales_, rows = scaled_rows(views, self.scale)
+        usable = usable_views(rows, self.scales_)
+        # Products with a vector are too small to share between threads.
+        with one_blas_thread():
+            self._graph = learn_graphs(
+                rows,
+                usable,
+                n_components=self.n_clusters,
+                n_neighbors=check_neighbors(self.n_neighbors),
+                n_anchors=self.n_anchors,
+                random_state=random_source(self.random_state),
+            )
+        placed = place_views(self._graph, rows, usable, views.names, np.float32)
+        self._embedding_scales = learn_scales(placed, "energy")
+        return open_views(placed, self._embedding_scales)
+
+    def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
+        from manyview._rows import open_views
+
+        rows = open_views(views, self.scales_)
+        usable = usable_views(rows, self.scales_)
+        placed = place_views(self._graph, rows, usable, views.names, np.float32)
+        return open_views(placed, self._embedding_scales)
+
+    def _center_scales(self) -> tuple[ViewScale, ...]:
+        return self._embedding_scales
+
+    def _store(self, best: NSMVCResult) -> None:
+        from manyview._numerics._pacing import view_slopes
+
+        super()._store(best)
+        n_views = len(self.view_names_)
+        self._slopes = view_slopes(best.view_losses, best.exponents)
+        own, joint = self._slopes[:n_views], self._slopes[n_views:]
+        self.graph_weights_ = self._graph.weights
+        weights = own + self.graph_weights_ * joint.sum()
+        self.view_weights_ = weights / weights.sum()
+        for name in ("exponents_", "thresholds_", "view_losses_", "unexplained_"):
+            setattr(self, name, getattr(self, name)[:n_views])
+        self.joined_pace_ = best.joined_pace[:n_views]
+        self.embedding_names_ = [*self.view_names_, JOINT, DIFFUSION]
+
+    def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
+        return self._centers, self._slopes

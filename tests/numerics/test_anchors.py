@@ -1,0 +1,96 @@
+"""Anchor kernels on cases computed by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from manyview._numerics._anchors import (
+    local_widths,
+    nearest_anchors,
+    participation,
+    self_tuning_weights,
+    smallest_width,
+)
+from tests import reference_graph_views as reference
+
+
+def find(distances, n_nearest):
+    distances = np.asarray(distances, dtype=float)
+    nearest = np.empty((len(distances), n_nearest), dtype=np.int32)
+    found = np.empty((len(distances), n_nearest))
+    nearest_anchors(distances, nearest, found)
+    return nearest, found
+
+
+def test_nearest_anchors_are_ascending():
+    nearest, found = find([[3.0, 1.0, 2.0, 0.5], [0.0, 9.0, 4.0, 1.0]], 3)
+    assert_array_equal(nearest, [[3, 1, 2], [0, 3, 2]])
+    assert_array_equal(found, [[0.5, 1.0, 2.0], [0.0, 1.0, 4.0]])
+
+
+def test_of_equally_near_anchors_the_first_wins():
+    nearest, _ = find([[1.0, 0.0, 1.0, 0.0, 1.0], [2.0] * 5], 3)
+    assert_array_equal(nearest, [[1, 3, 0], [0, 1, 2]])
+
+
+def test_as_many_nearest_as_anchors():
+    nearest, found = find([[5.0, np.inf, 0.0]], 3)
+    assert_array_equal(nearest, [[2, 0, 1]])
+    assert_array_equal(found, [[0.0, 5.0, np.inf]])
+
+
+@given(st.data())
+def test_nearest_anchors_match_reference(data):
+    n_anchors = data.draw(st.integers(1, 8))
+    n_nearest = data.draw(st.integers(1, n_anchors))
+    row = st.lists(st.integers(0, 4), min_size=n_anchors, max_size=n_anchors)
+    distances = data.draw(st.lists(row, min_size=1, max_size=4))
+    expected = [reference.nearest(row, n_nearest) for row in distances]
+    assert_array_equal(find(distances, n_nearest)[0], expected)
+
+
+def test_local_widths_are_roots_with_a_floor():
+    distances = np.array([[0.0, 1.0, 9.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.01]])
+    assert_allclose(local_widths(distances, 2, 0.5), [3.0, 0.5, 0.5])
+    assert_allclose(local_widths(distances, 1, 0.5), [1.0, 0.5, 0.5])
+
+
+def test_smallest_width_is_a_tenth_of_the_positive_median():
+    distances = np.array([[0.0, 4.0], [0.0, 16.0], [0.0, 36.0], [0.0, 0.0]])
+    assert smallest_width(distances, 1) == pytest.approx(0.4)
+    assert smallest_width(np.zeros((3, 2)), 1) == 1.0
+
+
+def test_self_tuning_weights_by_hand():
+    # Two anchors at squared distances 0 and 4, widths 2 and 1: exp(0) and exp(-2).
+    weights = self_tuning_weights(
+        np.array([[2, 0, 1]]),
+        np.array([[0.0, 4.0, 100.0]]),
+        np.array([2.0]),
+        np.array([1.0, 5.0, 3.0]),
+        2,
+    ).toarray()
+    second = np.exp(-2.0)
+    expected = np.array([[second, 0.0, 1.0]]) / (1.0 + second)
+    assert_allclose(weights, expected)
+
+
+def test_self_tuning_weights_of_a_far_sample_do_not_underflow():
+    weights = self_tuning_weights(
+        np.array([[0, 1]]),
+        np.array([[1e9, 1e9 + 1]]),
+        np.array([1.0]),
+        np.ones(2),
+        2,
+    ).toarray()
+    assert_allclose(weights, [[1.0, np.exp(-1.0)]] / (1.0 + np.exp(-1.0)))
+
+
+def test_participation_by_hand():
+    assert participation(np.array([[1.0, 0.0], [0.0, -1.0]])) == 1.0
+    assert participation(np.array([[3.0], [0.0], [0.0], [0.0]])) == 0.25
+    # Energies 1 and 4: (5 / 2)^2 / (17 / 2).
+    assert participation(np.array([[1.0], [2.0]])) == pytest.approx(25 / 34)
+    assert participation(np.zeros((3, 2))) == 0.0
