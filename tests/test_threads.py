@@ -89,13 +89,14 @@ def test_an_interrupted_fit_restores_the_threads(n_jobs, blobs):
         if restart == 1:
             raise KeyboardInterrupt
 
+    before = set(threading.enumerate())
     # The exception keeps all frames of the fit alive; they must not hold the limit.
     with pytest.raises(KeyboardInterrupt) as caught:
         NSMVC(3, n_init=4, n_jobs=n_jobs, random_state=0).fit(
             blobs[0], on_iteration=interrupt
         )
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
+    for thread in set(threading.enumerate()) - before:
+        if not thread.daemon:
             thread.join(60)
     assert caught.value is not None
     assert blas_threads() == {2}

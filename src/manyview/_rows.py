@@ -549,7 +549,10 @@ def _rounded_distances(
     distances = sq_norms[:, None] + point_norms
     distances -= 2.0 * products
     largest = max(float(point_norms.max(initial=0.0)), np.finfo(np.float64).tiny)
-    grain = 2.0 ** np.ceil(np.log2(largest * _product_error(dtype, points.shape[1])))
+    # Far coarser than the rounding: tied distances must not end up on two sides of a
+    # boundary between grains, however they were rounded.
+    error = 2.0**12 * _product_error(dtype, points.shape[1])
+    grain = 2.0 ** np.ceil(np.log2(largest * error))
     np.rint(distances / grain, out=distances)
     distances *= grain
     return np.asarray(np.maximum(distances, 0.0))

@@ -13,6 +13,9 @@ from scipy import sparse
 from manyview._numerics._jit import kernel
 from manyview._typing import FloatArray, IntArray
 
+# Edges of less weight are none. They would join pieces of a graph so loosely that
+# rounding decides how the leading eigenvectors mix them.
+SMALLEST_WEIGHT = 1e-6
 # Widths of samples whose nearest anchors all equal them, relative to the others'.
 SMALLEST_WIDTH = 0.1
 
@@ -79,11 +82,23 @@ def self_tuning_weights(
     # The nearest anchor has weight 1 before the division, so no row underflows.
     weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
-    n_rows, n_anchors = len(nearest), len(anchor_widths)
+    return neighbor_matrix(nearest, weights, len(anchor_widths))
+
+
+def neighbor_matrix(
+    nearest: IntArray, weights: FloatArray, n_columns: int
+) -> sparse.csr_array:
+    """(n_rows, n_columns), edges to the nearest; those of faint weight are left out.
+
+    nearest, weights : (n_rows, n_nearest).
+    """
     edges = np.arange(0, nearest.size + 1, nearest.shape[1])
-    return sparse.csr_array(
-        (weights.ravel(), nearest.ravel(), edges), shape=(n_rows, n_anchors)
+    kept = np.where(weights < SMALLEST_WEIGHT, 0.0, weights)
+    graph = sparse.csr_array(
+        (kept.ravel(), nearest.ravel(), edges), shape=(len(nearest), n_columns)
     )
+    graph.eliminate_zeros()
+    return graph
 
 
 def participation(coordinates: FloatArray) -> float:

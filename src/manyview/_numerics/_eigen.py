@@ -158,7 +158,13 @@ def descending_eigenpairs(
 ) -> tuple[FloatArray, FloatArray]:
     """Values and vectors of a dense matrix."""
     last = len(matrix) - 1
-    values, vectors = linalg.eigh(matrix, subset_by_index=[last - n_vectors + 1, last])
+    subset = [last - n_vectors + 1, last]
+    try:
+        values, vectors = linalg.eigh(matrix, subset_by_index=subset)
+    except linalg.LinAlgError:
+        # LAPACK's solver for some of the eigenvalues gives up where many are equal.
+        values, vectors = linalg.eigh(matrix, driver="evd")
+        values, vectors = values[-n_vectors:], vectors[:, -n_vectors:]
     return values[::-1], vectors[:, ::-1]
 
 

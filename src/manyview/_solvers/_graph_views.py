@@ -268,10 +268,7 @@ def _neighbor_affinity(distances: FloatArray) -> sparse.csr_array:
     place = min(WIDTH_NEIGHBOR, n_neighbors) - 1
     width = _anchors.local_widths(found, place, _anchors.smallest_width(found, place))
     weights = np.exp(-found / (width[:, None] * width[nearest]))
-    edges = np.arange(0, nearest.size + 1, n_neighbors)
-    graph = sparse.csr_array(
-        (weights.ravel(), nearest.ravel(), edges), shape=distances.shape
-    )
+    graph = _anchors.neighbor_matrix(nearest, weights, n_samples)
     return sparse.csr_array((graph + graph.T) / 2.0)
 
 
