@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from manyview import DatasetError, GraphNSMVC, GraphViews, ViewError, save_model
 from manyview.datasets import load_handwritten
@@ -109,18 +110,34 @@ def test_third_of_the_rows_missing(blobs):
     assert_array_equal(model.predict(views), model.labels_)
 
 
-def test_constant_view_has_no_weight_of_its_own(blobs):
+def test_constant_view_has_no_weight(blobs):
     views, truth = blobs
     model = GraphNSMVC(3, random_state=0).fit([*views, np.ones((90, 2))])
     assert clustering_accuracy(truth, model.labels_) == 1.0
-    assert np.isfinite(model.view_weights_).all()
-    assert model.graph_weights_[3] == 0.0
-    assert model.view_weights_.argmin() == 3
-    assert model.unexplained_.argmax() == 3
+    assert model.graph_weights_[3] == model.view_weights_[3] == 0.0
+    assert model.unexplained_[3] == 1.0
+    assert_allclose(model.view_weights_.sum(), 1.0)
+
+
+def test_constant_views_alone_have_equal_weights():
+    with pytest.warns(ConvergenceWarning, match="number of distinct samples, 1"):
+        model = GraphNSMVC(2, random_state=0).fit([np.ones((9, 2)), np.zeros((9, 1))])
+    assert_allclose(model.view_weights_, [0.5, 0.5])
+    assert_array_equal(model.unexplained_, [1.0, 1.0])
+
+
+def test_more_clusters_than_distinct_rows():
+    rows = np.array([[0.0], [1.0], [5.0]])[np.repeat(np.arange(3), 6)]
+    with pytest.warns(ConvergenceWarning, match="number of distinct samples, 3"):
+        model = GraphNSMVC(5, random_state=0).fit([rows, rows**2])
+    assert set(model.labels_) <= set(range(5))
+    for equals in model.labels_.reshape(3, 6):
+        assert len(set(equals)) == 1
 
 
 def test_one_view():
-    (view, _), truth = rings()
+    # Fewer samples, and 20 neighbours reach from ring to ring.
+    (view, _), truth = rings(n_samples=450)
     model = GraphNSMVC(3, random_state=0).fit([view])
     assert clustering_accuracy(truth, model.labels_) == 1.0
     assert_allclose(model.view_weights_, [1.0])
