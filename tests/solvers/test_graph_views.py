@@ -75,7 +75,8 @@ def problems(draw):
     truth = rng.integers(3, size=n_samples)
     spread = draw(st.sampled_from([0.0, 1.0, 2.0]))
     views = [
-        spread * rng.normal(size=(3, width))[truth] + rng.normal(size=(n_samples, width))
+        spread * rng.normal(size=(3, width))[truth]
+        + rng.normal(size=(n_samples, width))
         for width in rng.integers(2, 5, size=n_views)
     ]
     if n_views > 1 and draw(st.booleans()):

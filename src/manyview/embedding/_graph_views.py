@@ -29,7 +29,7 @@ DIFFUSION = "diffusion"
 
 
 # A list of views has no place in one frame, so there is no `set_output`.
-class GraphViews(
+class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
     ViewInput, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 ):
     """Spectral embeddings of the views' neighbour graphs, and of all together.
