@@ -5,8 +5,8 @@ BIN := .venv/bin
 # A BLAS thread per worker: with more threads than processors they wait for each other,
 # on a busy machine ten times as long as they compute.
 pytest = OPENBLAS_NUM_THREADS=1 $(1)/bin/python -m pytest
-NUMERICAL := tests/numerics tests/solvers tests/cluster tests/distributed \
-	tests/model_selection tests/test_common.py tests/test_scaling.py
+NUMERICAL := tests/numerics tests/solvers tests/embedding tests/cluster \
+	tests/distributed tests/model_selection tests/test_common.py tests/test_scaling.py
 
 # Interpreters of a version that work, from PATH or pyenv.
 find-python = $(firstword $(foreach python,python$(1) \

@@ -166,9 +166,10 @@ def learn(views, present, n_components, sizes):
         for view, mask in zip(views, present, strict=True)
     ]
     strengths = [0.0 if view is None else view["strength"] for view in learned]
-    n_views, n_samples = len(views), len(views[0])
-    total = sum(strengths)
-    weights = [s / total if total else 1 / n_views for s in strengths]
+    if sum(strengths) == 0:
+        strengths = [0.0 if view is None else 1.0 for view in learned]
+    n_samples, total = len(views[0]), sum(strengths)
+    weights = [s / total for s in strengths]
     has = [
         mask & (view is not None) for mask, view in zip(present, learned, strict=True)
     ]

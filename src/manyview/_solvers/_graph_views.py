@@ -299,8 +299,9 @@ def _view_weights(drafts: Sequence[_Draft | None]) -> FloatArray:
     but says nothing about most samples.
     """
     weights = np.array([0.0 if draft is None else draft.strength for draft in drafts])
-    total = float(weights.sum())
-    return weights / total if total > 0.0 else np.full(len(drafts), 1 / len(drafts))
+    if not weights.any():
+        weights = np.array([float(draft is not None) for draft in drafts])
+    return weights / weights.sum() if weights.any() else weights + 1.0 / len(drafts)
 
 
 def _spectral_map(graph: sparse.csr_array, n_components: int) -> FloatArray:

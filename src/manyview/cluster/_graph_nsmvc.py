@@ -80,7 +80,7 @@ class GraphNSMVC(NSMVC):
         embedding and by its share in the joint ones.
     unexplained_ : ndarray of shape (n_views,)
         Share of the scatter of each view's embedding left within clusters, near 1 for a
-        view that knows nothing of them.
+        view that knows nothing of them, and 1 for a constant one.
     graph_weights_ : ndarray of shape (n_views,)
         Shares of the views in the joint graph; they add up to 1.
     embedding_names_ : list of str
@@ -237,10 +237,13 @@ class GraphNSMVC(NSMVC):
         self._slopes = view_slopes(best.view_losses, best.exponents)
         own, joint = self._slopes[:n_views], self._slopes[n_views:]
         self.graph_weights_ = self._graph.weights
-        weights = own + self.graph_weights_ * joint.sum()
+        # A view without two different samples has no embedding: nothing of it counts.
+        known = np.array([graph is not None for graph in self._graph.views])
+        weights = own * known + self.graph_weights_ * joint.sum()
         self.view_weights_ = weights / weights.sum()
         for name in ("exponents_", "thresholds_", "view_losses_", "unexplained_"):
             setattr(self, name, getattr(self, name)[:n_views])
+        self.unexplained_ = np.where(known, self.unexplained_, 1.0)
         self.joined_pace_ = best.joined_pace[:n_views]
         self.embedding_names_ = [*self.view_names_, JOINT, DIFFUSION]
 

@@ -28,7 +28,10 @@ JOINT = "joint"
 DIFFUSION = "diffusion"
 
 
-class GraphViews(ViewInput, TransformerMixin, BaseEstimator):
+# A list of views has no place in one frame, so there is no `set_output`.
+class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
+    ViewInput, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
     """Spectral embeddings of the views' neighbour graphs, and of all together.
 
     Every view becomes one embedding; a joint one and diffusion coordinates of all views
@@ -133,6 +136,7 @@ class GraphViews(ViewInput, TransformerMixin, BaseEstimator):
 
         fresh = self._unfitted()
         views = fresh._check_views(X, reset=True)
+        _reject_taken_names(views.names)
         fresh.scales_, rows = scaled_rows(views, self.scale)
         with one_blas_thread():
             fresh._graph = learn_graphs(
@@ -252,6 +256,16 @@ def place_views(
         None if mask.all() else mask for mask in (*known, everyone, everyone)
     )
     return ViewSet(arrays=arrays, present=present, names=(*names, JOINT, DIFFUSION))
+
+
+def _reject_taken_names(names: tuple[str, ...]) -> None:
+    for name in names:
+        if name in (JOINT, DIFFUSION):
+            msg = (
+                f"View {name!r} has the name of an embedding of all views; in the "
+                "result one would replace the other. Rename the view."
+            )
+            raise ViewError(msg)
 
 
 def _common_dtype(views: ViewSet) -> type[np.float32] | type[np.float64]:

@@ -1,0 +1,188 @@
+"""NSMVC on graph views: what it clusters, whom it trusts, what it tells."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from manyview import DatasetError, GraphNSMVC, GraphViews, ViewError, save_model
+from manyview.datasets import load_handwritten
+from manyview.explain import explain
+from manyview.metrics import clustering_accuracy
+
+
+def rings(seed=0, n_samples=300):
+    """Two noisy copies of three rings around each other."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n_samples) % 3
+    radius = np.array([1.0, 3.0, 5.0])[truth]
+    views = []
+    for _ in range(2):
+        angles = rng.uniform(0.0, 2.0 * np.pi, size=n_samples)
+        circle = np.column_stack([np.cos(angles), np.sin(angles)])
+        views.append(radius[:, None] * circle + rng.normal(0, 0.1, (n_samples, 2)))
+    return views, truth
+
+
+def blobs_and_noise(seed):
+    """Three views of 3 to 5 clusters, and one of noise."""
+    rng = np.random.default_rng(seed)
+    n_clusters = 3 + seed % 3
+    truth = rng.integers(n_clusters, size=150)
+    views = [
+        3.0 * rng.normal(size=(n_clusters, width))[truth]
+        + rng.normal(size=(150, width))
+        for width in (4, 6, 8)
+    ]
+    return [*views, rng.normal(size=(150, 5))], truth, n_clusters
+
+
+def test_rings_that_kmeans_cannot_separate():
+    views, truth = rings()
+    by_means = KMeans(3, n_init=10, random_state=0).fit_predict(np.hstack(views))
+    assert clustering_accuracy(truth, by_means) < 0.7
+    labels = GraphNSMVC(3, random_state=0).fit_predict(views)
+    assert clustering_accuracy(truth, labels) == 1.0
+
+
+def test_noise_view_weighs_least_and_is_explained_least():
+    found = 0
+    for seed in range(20):
+        views, _, n_clusters = blobs_and_noise(seed)
+        model = GraphNSMVC(n_clusters, n_init=3, random_state=0).fit(views)
+        last = model.view_weights_.argmin() == 3 and model.unexplained_.argmax() == 3
+        found += int(last)
+    assert found >= 19
+
+
+def test_noise_view_does_no_harm():
+    views, truth, n_clusters = blobs_and_noise(0)
+    labels = GraphNSMVC(n_clusters, random_state=0).fit_predict(views)
+    assert clustering_accuracy(truth, labels) > 0.95
+
+
+def test_attributes_describe_the_views():
+    views, _, n_clusters = blobs_and_noise(1)
+    named = dict(zip(("a", "b", "c", "noise"), views, strict=True))
+    model = GraphNSMVC(n_clusters, random_state=0).fit(named)
+    assert model.view_names_ == ["a", "b", "c", "noise"]
+    assert model.embedding_names_ == ["a", "b", "c", "noise", "joint", "diffusion"]
+    for name in ("view_weights_", "graph_weights_", "unexplained_", "exponents_"):
+        assert getattr(model, name).shape == (4,), name
+    assert model.view_weights_.sum() == pytest.approx(1.0)
+    assert (model.view_weights_ >= 0.0).all()
+    assert model.joined_pace_.shape == (4, 150)
+    widths = [centers.shape[1] for centers in model.cluster_centers_]
+    assert widths == GraphViews(n_clusters).fit(views).view_sizes_out_
+    assert_allclose(
+        model.graph_weights_, GraphViews(n_clusters).fit(named).graph_weights_
+    )
+
+
+def test_predict_gives_the_labels_on_training_rows():
+    views, _, n_clusters = blobs_and_noise(2)
+    for n_anchors in (60, 2000):
+        model = GraphNSMVC(n_clusters, n_anchors=n_anchors, random_state=0).fit(views)
+        assert_array_equal(model.predict(views), model.labels_)
+        some = [view[30:90] for view in views]
+        assert_array_equal(model.predict(some), model.labels_[30:90])
+
+
+def test_new_samples_go_to_their_rings():
+    views, truth = rings(n_samples=450)
+    model = GraphNSMVC(3, random_state=0).fit([view[:300] for view in views])
+    labels = np.concatenate([model.labels_, model.predict([v[300:] for v in views])])
+    assert clustering_accuracy(truth, labels) > 0.98
+
+
+def test_third_of_the_rows_missing(blobs):
+    views, truth = [view.copy() for view in blobs[0]], blobs[1]
+    rng = np.random.default_rng(0)
+    present = rng.random((3, 90)) > 0.3
+    present[rng.integers(3, size=90), np.arange(90)] = True
+    for view, mask in zip(views, present, strict=True):
+        view[~mask] = np.nan
+    model = GraphNSMVC(3, random_state=0).fit(views)
+    assert clustering_accuracy(truth, model.labels_) > 0.95
+    assert_array_equal(model.joined_pace_ == 0, ~present)
+    assert_array_equal(model.predict(views), model.labels_)
+
+
+def test_constant_view_has_no_weight(blobs):
+    views, truth = blobs
+    model = GraphNSMVC(3, random_state=0).fit([*views, np.ones((90, 2))])
+    assert clustering_accuracy(truth, model.labels_) == 1.0
+    assert model.graph_weights_[3] == model.view_weights_[3] == 0.0
+    assert model.unexplained_[3] == 1.0
+    assert_allclose(model.view_weights_.sum(), 1.0)
+
+
+def test_constant_views_alone_have_equal_weights():
+    with pytest.warns(ConvergenceWarning, match="number of distinct samples, 1"):
+        model = GraphNSMVC(2, random_state=0).fit([np.ones((9, 2)), np.zeros((9, 1))])
+    assert_allclose(model.view_weights_, [0.5, 0.5])
+    assert_array_equal(model.unexplained_, [1.0, 1.0])
+
+
+def test_more_clusters_than_distinct_rows():
+    rows = np.array([[0.0], [1.0], [5.0]])[np.repeat(np.arange(3), 6)]
+    with pytest.warns(ConvergenceWarning, match="number of distinct samples, 3"):
+        model = GraphNSMVC(5, random_state=0).fit([rows, rows**2])
+    assert set(model.labels_) <= set(range(5))
+    for equals in model.labels_.reshape(3, 6):
+        assert len(set(equals)) == 1
+
+
+def test_one_view():
+    # Fewer samples, and 20 neighbours reach from ring to ring.
+    (view, _), truth = rings(n_samples=450)
+    model = GraphNSMVC(3, random_state=0).fit([view])
+    assert clustering_accuracy(truth, model.labels_) == 1.0
+    assert_allclose(model.view_weights_, [1.0])
+
+
+def test_wide_sparse_counts():
+    rng = np.random.default_rng(0)
+    truth = np.arange(120) % 3
+    topics = rng.dirichlet(np.full(400, 0.05), size=3)
+    words = np.array([rng.multinomial(60, topics[t]) for t in truth])
+    model = GraphNSMVC(3, random_state=0).fit([sparse.csr_array(words)])
+    assert clustering_accuracy(truth, model.labels_) == 1.0
+    assert_array_equal(model.predict([words]), model.labels_)
+
+
+def test_explain_speaks_of_the_views():
+    views, _, n_clusters = blobs_and_noise(3)
+    named = dict(zip(("a", "b", "c", "noise"), views, strict=True))
+    model = GraphNSMVC(n_clusters, random_state=0).fit(named)
+    explanation = explain(model, named)
+    assert explanation.view_names == ("a", "b", "c", "noise")
+    assert_array_equal(explanation.labels, model.labels_)
+    assert explanation.weights.shape == (4,)
+    assert explanation.weights.sum() == pytest.approx(1.0)
+    assert explanation.view_labels.shape == (4, 150)
+    assert explanation.view_agreement.shape == (4, 4)
+    assert explanation.confidence.shape == (150,)
+    assert explanation.agreement.argmin() == 3
+    assert_allclose(explanation.unexplained, model.unexplained_, atol=1e-6)
+
+
+def test_model_file_is_refused(blobs, tmp_path):
+    model = GraphNSMVC(3, n_init=1, random_state=0).fit(blobs[0])
+    message = "got GraphNSMVC, expected a fitted NSMVC. .* other estimators cannot be"
+    with pytest.raises(DatasetError, match=message):
+        save_model(model, tmp_path / "model.mvz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_n_neighbors_are_refused(blobs):
+    with pytest.raises(ViewError, match=r"n_neighbors=\(5, 0\) must be one or more"):
+        GraphNSMVC(3, n_neighbors=(5, 0)).fit(blobs[0])
+
+
+def test_handwritten_numerals():
+    data = load_handwritten()
+    labels = GraphNSMVC(10, random_state=0).fit_predict(list(data.views))
+    assert clustering_accuracy(data.target, labels) >= 0.97
