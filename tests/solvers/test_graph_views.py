@@ -226,6 +226,20 @@ def test_constant_view_changes_nothing_for_the_others(n_components):
         assert_allclose(ours, expected, atol=1e-9)
 
 
+def test_constant_view_takes_no_share_from_a_view_without_strength():
+    # Two samples have no clusters among them: their view has strength 0, but is all
+    # that they have.
+    many = np.random.default_rng(0).normal(size=(40, 3))
+    few = np.full((40, 1), np.nan)
+    few[:2] = [[0.0], [1.0]]
+    many[:2] = np.nan
+    assert_array_equal(Opened.of([many, few]).learn().weights, [1.0, 0.0])
+    *_, alone = embed([many, few])
+    *_, diffusion = embed([many, few, np.ones((40, 1))])
+    assert np.abs(alone[:2]).max() > 0.1
+    assert_allclose(diffusion, alone, atol=1e-9)
+
+
 def test_all_rows_equal_everywhere():
     opened = Opened.of([np.ones((6, 2)), np.full((6, 1), 3.0)])
     model = opened.learn()
