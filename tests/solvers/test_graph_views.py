@@ -12,7 +12,12 @@ from scipy import sparse
 from manyview import GraphNSMVC
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
-from manyview._solvers._graph_views import learn_graphs, place, usable_rows
+from manyview._solvers._graph_views import (
+    _diffusion,
+    learn_graphs,
+    place,
+    usable_rows,
+)
 from manyview._views import check_views
 from manyview.metrics import clustering_accuracy
 from tests import reference_graph_views as reference
@@ -221,6 +226,20 @@ def test_constant_view_changes_nothing_for_the_others(n_components):
         assert_allclose(ours, expected, atol=1e-9)
 
 
+def test_constant_view_takes_no_share_from_a_view_without_strength():
+    # Two samples have no clusters among them: their view has strength 0, but is all
+    # that they have.
+    many = np.random.default_rng(0).normal(size=(40, 3))
+    few = np.full((40, 1), np.nan)
+    few[:2] = [[0.0], [1.0]]
+    many[:2] = np.nan
+    assert_array_equal(Opened.of([many, few]).learn().weights, [1.0, 0.0])
+    *_, alone = embed([many, few])
+    *_, diffusion = embed([many, few, np.ones((40, 1))])
+    assert np.abs(alone[:2]).max() > 0.1
+    assert_allclose(diffusion, alone, atol=1e-9)
+
+
 def test_all_rows_equal_everywhere():
     opened = Opened.of([np.ones((6, 2)), np.full((6, 1), 3.0)])
     model = opened.learn()
@@ -261,6 +280,17 @@ def test_part_of_the_samples_as_anchors():
         assert_allclose(np.linalg.norm(part, axis=1), 1.0)
     model = GraphNSMVC(3, n_anchors=40, random_state=0).fit(views)
     assert clustering_accuracy(truth, model.labels_) == 1.0
+
+
+def test_trivial_direction_is_left_out_where_eigenvalues_tie():
+    # Two groups joined by next to nothing: any mixture of their indicators is an
+    # eigenvector of 1, and a solver may return any of them first.
+    blocks = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)
+    blocks[3, 4] = blocks[4, 3] = 1e-40
+    _, vectors, scaling = _diffusion(sparse.csr_array(blocks), 2)
+    (coordinates,) = (vectors * scaling[:, None]).T
+    assert_allclose(coordinates[:4], -coordinates[4:], atol=1e-9)
+    assert_allclose(np.abs(coordinates), 1.0 / np.sqrt(24.0), atol=1e-9)
 
 
 def test_joint_embedding_of_one_view_is_its_own():

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
 
 from manyview._numerics import _anchors
-from manyview._numerics._eigen import top_eigenvectors
+from manyview._numerics._eigen import TIED, Eigenpairs, top_eigenvectors
 from manyview._numerics._gram import Points
 from manyview._numerics._graphs import inverse_root_degrees, unit_rows
 from manyview._rows import Rows
@@ -275,11 +276,26 @@ def _neighbor_affinity(distances: FloatArray) -> sparse.csr_array:
 def _diffusion(
     affinity: sparse.csr_array, n_vectors: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Eigenpairs of the normalised affinity without the first, and root degrees."""
+    """Eigenpairs of the normalised affinity without the trivial one, root degrees."""
     scaling = inverse_root_degrees(np.asarray(affinity.sum(axis=1), dtype=np.float64))
     n_vectors = min(n_vectors, affinity.shape[0])
     pairs = top_eigenvectors(affinity, n_vectors, scaling=scaling)
-    return np.maximum(pairs.values[1:], 0.0), pairs.vectors[:, 1:], scaling
+    _, pieces = connected_components(affinity, directed=False)
+    largest = pieces == np.bincount(pieces).argmax()
+    vectors = _without_direction(pairs, np.where(largest, 1.0 / scaling, 0.0))
+    return np.maximum(pairs.values[1:], 0.0), vectors, scaling
+
+
+def _without_direction(pairs: Eigenpairs, direction: FloatArray) -> FloatArray:
+    """The vectors but for one, of the largest eigenvalue, along `direction`.
+
+    Parts of a graph that hardly anything joins tie with the whole, and a solver returns
+    any basis of their eigenspace: which vector comes first says nothing.
+    """
+    tied = pairs.values >= pairs.values[0] * (1.0 - TIED)
+    space = pairs.vectors[:, tied]
+    turned, _ = linalg.qr((direction @ space)[:, None])
+    return np.hstack([space @ turned[:, 1:], pairs.vectors[:, ~tied]])
 
 
 def _strength(values: FloatArray, vectors: FloatArray) -> float:
