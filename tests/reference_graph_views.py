@@ -93,7 +93,7 @@ def diffusion(graph, n_vectors):
 
     gaps : after the first eigenvalue and after the last one used.
     """
-    roots = 1 / np.sqrt(graph.sum(axis=1))
+    roots = 1 / np.sqrt(np.maximum(graph.sum(axis=1), 1e-12))
     values, vectors = np.linalg.eigh(roots[:, None] * graph * roots)
     values, vectors = values[::-1], vectors[:, ::-1]
     last = min(n_vectors, len(values))

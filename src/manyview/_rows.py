@@ -32,6 +32,9 @@ FAULT_AROUND_BYTES = 64 << 10
 # weighs enough in the objective for most decisions to need exact distances anyway.
 ALWAYS_DIRECT_BELOW = 256
 
+# Squared lengths below this have no digits to round to.
+SMALLEST_SQUARE = 1e-280
+
 RowIndex: TypeAlias = "slice | IntArray"
 
 
@@ -548,7 +551,9 @@ def _rounded_distances(
     point_norms = np.asarray((points**2).sum(axis=1), dtype=np.float64)
     distances = sq_norms[:, None] + point_norms
     distances -= 2.0 * products
-    largest = max(float(point_norms.max(initial=0.0)), np.finfo(np.float64).tiny)
+    largest = float(point_norms.max(initial=0.0))
+    if largest < SMALLEST_SQUARE:
+        return np.asarray(np.maximum(distances, 0.0))
     # Far coarser than the rounding: tied distances must not end up on two sides of a
     # boundary between grains, however they were rounded.
     error = 2.0**12 * _product_error(dtype, points.shape[1])

@@ -401,7 +401,7 @@ def test_files_that_crash_scipy(tmp_path):
 def test_corrupt_sparse_indices_are_refused(kind):
     view = sparse.coo_array(np.eye(6)).asformat(kind)
     if kind == "coo":
-        view.coords[0][2] = 10**6
+        view.row[2] = 10**6
     else:
         view.indices[2] = 10**6
     with pytest.raises(ViewError, match="View 'view0' is not a sound sparse matrix"):

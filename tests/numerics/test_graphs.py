@@ -131,3 +131,12 @@ def test_tied_neighbors_are_the_first_in_the_data(form, offset):
 def test_neighbors_tied_but_for_rounding_have_no_edge():
     distances = np.array([[0.0, 1.0, 1.0 + 1e-15], [1.0, 1.0, 1.0 + 1e-15]])
     assert_array_equal(_graphs.neighbor_weights(distances), [[1.0, 0.0], [0.5, 0.5]])
+
+
+def test_filtered_eigenvectors_without_a_direction_left_are_zero():
+    kernel = gaussian_kernel(np.repeat([[0.0], [4.0]], 15, axis=0))
+    basis = np.linalg.qr(np.random.RandomState(0).normal(size=(30, 4)))[0]
+    pairs = _graphs.filtered_eigenvectors(kernel, basis, 6)
+    # A kernel of two kinds of rows has rank 2, and so has each of its two products.
+    assert_array_equal(pairs.vectors[:, 4:], 0.0)
+    assert_allclose(np.linalg.norm(pairs.vectors[:, 0]), 1.0)

@@ -6,6 +6,8 @@ embeddings use the affinity form, so the largest eigenvalues are the wanted ones
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import linalg, sparse
 from sklearn.neighbors import NearestNeighbors
@@ -19,6 +21,8 @@ from manyview._typing import FloatArray, IntArray
 SMALLEST_DEGREE = 1e-12
 # Features of neighbours compared with their samples' at a time.
 COMPARED_ELEMENTS = 1 << 20
+# Eigenvalues below this share of the largest are zero.
+EMPTY = 1e-12
 # Distances that agree to this relative amount are tied.
 TIED = 1e-12
 
@@ -64,7 +68,10 @@ def filtered_eigenvectors(
     product = left @ right.T
     symmetric = (product + product.T) / 2.0
     values, vectors = descending_eigenpairs(symmetric, len(symmetric))
-    return settle_ties(values, frame @ vectors, n_vectors)
+    pairs = settle_ties(values, frame @ vectors, n_vectors)
+    # Directions that the filter has emptied are arbitrary: zeros take their place.
+    filled = pairs.values > EMPTY * pairs.values[0]
+    return replace(pairs, vectors=pairs.vectors * filled)
 
 
 def nearest_others(points: Points, n_neighbors: int) -> tuple[IntArray, FloatArray]:
