@@ -549,18 +549,16 @@ def _rounded_distances(
 ) -> FloatArray:
     """``|x|^2 + |p|^2 - 2 x p``, to the digits that hold on every processor."""
     point_norms = np.asarray((points**2).sum(axis=1), dtype=np.float64)
-    distances = sq_norms[:, None] + point_norms
-    distances -= 2.0 * products
     largest = float(point_norms.max(initial=0.0))
-    if largest < SMALLEST_SQUARE:
-        return np.asarray(np.maximum(distances, 0.0))
     # Far coarser than the rounding: tied distances must not end up on two sides of a
     # boundary between grains, however they were rounded.
     error = 2.0**12 * _product_error(dtype, points.shape[1])
-    grain = 2.0 ** np.ceil(np.log2(largest * error))
-    np.rint(distances / grain, out=distances)
-    distances *= grain
-    return np.asarray(np.maximum(distances, 0.0))
+    grain = 0.0
+    if largest >= SMALLEST_SQUARE:
+        grain = float(2.0 ** np.ceil(np.log2(largest * error)))
+    distances = np.empty(products.shape)
+    kernels.rounded_distances(products, sq_norms, point_norms, grain, distances)
+    return distances
 
 
 def _mapped_bytes(raw: npt.NDArray[Any], rows: RowIndex) -> int:

@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from manyview import GraphNSMVC
+from manyview._numerics._diffusion import diffusion_vectors
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
 from manyview._solvers._graph_views import (
-    _diffusion,
     learn_graphs,
     place,
     usable_rows,
@@ -44,7 +44,11 @@ class Opened:
         ]
         return cls(rows, usable, scales)
 
-    def learn(self, n_components=3, n_neighbors=SIZES, n_anchors=2000):
+    def learn(self, *args, **options):
+        model, _ = self.learn_and_locate(*args, **options)
+        return model
+
+    def learn_and_locate(self, n_components=3, n_neighbors=SIZES, n_anchors=2000):
         return learn_graphs(
             self.rows,
             self.usable,
@@ -54,8 +58,8 @@ class Opened:
             random_state=np.random.RandomState(0),
         )
 
-    def place(self, model):
-        return place(model, self.rows, self.usable, np.float64)
+    def place(self, model, placement=None):
+        return place(model, self.rows, self.usable, np.float64, placement)
 
     def dense(self):
         everyone = np.arange(self.rows[0].n_samples)
@@ -100,9 +104,11 @@ def test_embeddings_match_reference(views, n_components, seed):
     expected = reference.learn(dense, opened.usable, n_components, SIZES)
     # Where eigenvalues tie, vectors follow from rules that the reference lacks.
     assume(expected["gap"] > 1e-4)
-    model = opened.learn(n_components)
+    model, placement = opened.learn_and_locate(n_components)
     assert_allclose(model.weights, expected["weights"], atol=1e-7)
     placed = opened.place(model)
+    for found, known in zip(placed, opened.place(model, placement), strict=True):
+        assert_allclose(found, known, atol=1e-9)
     written = reference.place(expected, dense, opened.usable)
     for ours, theirs in zip(grams(placed), grams(written), strict=True):
         assert_allclose(ours, theirs, atol=1e-6)
@@ -287,7 +293,7 @@ def test_trivial_direction_is_left_out_where_eigenvalues_tie():
     # eigenvector of 1, and a solver may return any of them first.
     blocks = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)
     blocks[3, 4] = blocks[4, 3] = 1e-40
-    _, vectors, scaling = _diffusion(sparse.csr_array(blocks), 2)
+    _, vectors, scaling = diffusion_vectors(sparse.csr_array(blocks), 2)
     (coordinates,) = (vectors * scaling[:, None]).T
     assert_allclose(coordinates[:4], -coordinates[4:], atol=1e-9)
     assert_allclose(np.abs(coordinates), 1.0 / np.sqrt(24.0), atol=1e-9)

@@ -10,12 +10,15 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from manyview._numerics._eigen import Product, top_eigenvectors
 from manyview._numerics._jit import kernel
 from manyview._typing import FloatArray, IntArray
 
 # Edges of less weight are none. They would join pieces of a graph so loosely that
 # rounding decides how the leading eigenvectors mix them.
 SMALLEST_WEIGHT = 1e-6
+# Eigenvalues below this are zero: the graph has fewer directions than were asked for.
+SMALLEST_EIGENVALUE = 1e-10
 # Widths of samples whose nearest anchors all equal them, relative to the others'.
 SMALLEST_WIDTH = 0.1
 
@@ -110,3 +113,27 @@ def participation(coordinates: FloatArray) -> float:
     energies = np.einsum("ij,ij->i", coordinates, coordinates)
     total = float((energies**2).mean())
     return float(energies.mean()) ** 2 / total if total > 0.0 else 0.0
+
+
+def spectral_map(graph: sparse.csr_array, n_components: int) -> FloatArray:
+    """(n_anchors, n_components) that takes rows of weights to the embedding.
+
+    With columns divided by the roots of their sums, the graph Z has Z Z' as affinity of
+    the samples; its eigenvectors follow from the smaller of Z Z' and Z' Z.
+    """
+    sums = np.asarray(graph.sum(axis=0), dtype=np.float64)
+    scaling = 1.0 / np.sqrt(np.where(sums > 0.0, sums, 1.0))
+    normal = sparse.csr_array(graph @ sparse.diags_array(scaling))
+    n_rows, n_anchors = normal.shape
+    n_found = min(n_components, n_rows, n_anchors)
+    if n_rows < n_anchors:
+        pairs = top_eigenvectors(Product(normal), n_found)
+        directions, power = normal.T @ pairs.vectors, 1.0
+    else:
+        pairs = top_eigenvectors(Product(sparse.csr_array(normal.T)), n_found)
+        directions, power = pairs.vectors, 0.5
+    real = pairs.values > SMALLEST_EIGENVALUE
+    divisor = np.where(real, pairs.values, 1.0) ** power
+    spectral = np.zeros((n_anchors, n_components))
+    spectral[:, :n_found] = scaling[:, None] * directions * (real / divisor)
+    return spectral

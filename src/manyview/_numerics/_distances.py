@@ -49,6 +49,28 @@ def expand_distances(
         out_rounding[i] = relative_error * (sq_norms[i] + largest)
 
 
+@kernel()
+def rounded_distances(
+    products: FloatArray,
+    sq_norms: FloatArray,
+    point_norms: FloatArray,
+    grain: float,
+    out: FloatArray,
+) -> None:
+    """``||x||^2 - 2 x.p + ||p||^2`` from the products x.p, in multiples of `grain`.
+
+    products, out : (n_rows, n_points). With a grain of 0 nothing is rounded.
+    """
+    n_rows, n_points = products.shape
+    per_grain = 1.0 / grain if grain > 0.0 else 0.0
+    for i in range(n_rows):
+        for j in range(n_points):
+            distance = max(sq_norms[i] + point_norms[j] - 2.0 * products[i, j], 0.0)
+            if grain > 0.0:
+                distance = np.rint(distance * per_grain) * grain
+            out[i, j] = distance
+
+
 @kernel(fastmath=REORDER)
 def _direct_distance(row: FloatArray, center: FloatArray) -> float:
     total = 0.0

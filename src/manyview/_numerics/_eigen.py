@@ -19,7 +19,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lobpcg
 
 from manyview._typing import FloatArray, IntArray
 
-Affinity: TypeAlias = "FloatArray | sparse.csr_array"
+Affinity: TypeAlias = "FloatArray | sparse.csr_array | Product"
 Multiply: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # Below this many samples a dense eigensolver is quicker than Lanczos iterations.
@@ -61,6 +61,44 @@ class Eigenpairs:
     values: FloatArray
     vectors: FloatArray
     converged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """``factor factor'`` of a sparse factor (n_samples, n_columns), not formed.
+
+    The product of a graph with its transpose has many times the entries of the graph.
+    """
+
+    factor: sparse.csr_array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.factor.shape[0], self.factor.shape[0]
+
+    def __matmul__(self, vectors: FloatArray) -> FloatArray:
+        # The transpose of a CSR matrix shares its memory.
+        return np.asarray(self.factor @ (self.factor.T @ vectors))
+
+    def part(self, start: int, end: int) -> Product:
+        """The block of samples that share no column with others."""
+        rows = self.factor[start:end]
+        return Product(rows[:, np.unique(rows.indices)])
+
+    def toarray(self) -> FloatArray:
+        return np.asarray((self.factor @ self.factor.T).toarray())
+
+    def pieces(self) -> tuple[int, IntArray]:
+        """Samples joined by common columns: how many pieces, and which each is in."""
+        n_samples, n_columns = self.factor.shape
+        edges = self.factor.tocoo()
+        nodes = n_samples + n_columns
+        both = sparse.csr_array(
+            (edges.data, (edges.row, edges.col + n_samples)), shape=(nodes, nodes)
+        )
+        _, found = connected_components(both, directed=False)
+        kinds, pieces = np.unique(found[:n_samples], return_inverse=True)
+        return len(kinds), pieces
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,7 +159,7 @@ def top_eigenvectors(
     scaling : (n_samples,) or None for ones; coupling : (n_samples, any) or None.
     """
     if not isinstance(affinity, np.ndarray) and coupling is None:
-        n_pieces, pieces = connected_components(affinity, directed=False)
+        n_pieces, pieces = _pieces(affinity)
         if n_pieces > 1:
             return _by_component(affinity, scaling, pieces, n_vectors)
     matrix = _Matrix(affinity=affinity, scaling=scaling, coupling=coupling)
@@ -176,8 +214,15 @@ def _symmetric_product(matrix: Affinity, vector: FloatArray) -> FloatArray:
     return np.asarray(matrix @ vector)
 
 
+def _pieces(graph: sparse.csr_array | Product) -> tuple[int, IntArray]:
+    if isinstance(graph, Product):
+        return graph.pieces()
+    n_pieces, pieces = connected_components(graph, directed=False)
+    return int(n_pieces), pieces
+
+
 def _by_component(
-    graph: sparse.csr_array,
+    graph: sparse.csr_array | Product,
     scaling: FloatArray | None,
     pieces: IntArray,
     n_vectors: int,
@@ -186,12 +231,20 @@ def _by_component(
     order = np.argsort(pieces, kind="stable")
     sizes = np.bincount(pieces)
     ends = np.cumsum(sizes)
-    sorted_graph = sparse.csr_array(graph[order][:, order])
+    in_order = (
+        Product(graph.factor[order])
+        if isinstance(graph, Product)
+        else sparse.csr_array(graph[order][:, order])
+    )
     found: list[tuple[Eigenpairs, IntArray]] = []
     for start, end in zip(ends - sizes, ends, strict=True):
         members = order[start:end]
         matrix = _Matrix(
-            affinity=sparse.csr_array(sorted_graph[start:end, start:end]),
+            affinity=(
+                in_order.part(start, end)
+                if isinstance(in_order, Product)
+                else in_order[start:end, start:end]
+            ),
             scaling=None if scaling is None else scaling[members],
             coupling=None,
         )

@@ -9,28 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse.csgraph import connected_components
+from scipy import sparse
 
 from manyview._numerics import _anchors
-from manyview._numerics._eigen import TIED, Eigenpairs, top_eigenvectors
+from manyview._numerics._diffusion import (
+    DIFFUSION_NEIGHBORS,
+    diffusion_vectors,
+    neighbor_affinity,
+    structure_strength,
+)
 from manyview._numerics._gram import Points
-from manyview._numerics._graphs import inverse_root_degrees, unit_rows
+from manyview._numerics._graphs import unit_rows
 from manyview._rows import Rows
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, row_blocks
 
-# Neighbours in the graph that views are weighed and diffusion coordinates taken by, and
-# the one whose distance is the local width (Zelnik-Manor and Perona, 2004).
-DIFFUSION_NEIGHBORS = 20
-WIDTH_NEIGHBOR = 7
 # Diffusion coordinates beyond the n_components - 1 that tell that many clusters apart:
 # the first ones may be spent on a few samples that hardly anything connects.
 SPARE_COORDINATES = 2
-# Eigenvalues below this are zero: the graph has fewer directions than were asked for.
-SMALLEST_EIGENVALUE = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,6 +83,11 @@ class GraphModel:
         return (*(columns for _ in self.views), columns, self.n_coordinates)
 
 
+# Per view, samples that have it (positions) and, per neighbourhood size, their weights
+# to the view's anchors; None for a view without graph.
+Placement: TypeAlias = "Sequence[tuple[IntArray, Sequence[sparse.csr_array]] | None]"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Draft:
     """One view while its graph is being learned.
@@ -126,11 +130,12 @@ def learn_graphs(
     n_neighbors: tuple[int, ...],
     n_anchors: int,
     random_state: np.random.RandomState,
-) -> GraphModel:
+) -> tuple[GraphModel, Placement | None]:
     """Anchor graphs of the views and of all together.
 
     usable : per view (n_samples,), see `usable_rows`. Up to `n_anchors` samples all
-    serve as anchors, of more a random part.
+    serve as anchors, and where they lie comes with the model; of more samples a random
+    part are anchors.
     """
     n_samples = views[0].n_samples
     drawn = np.arange(n_samples)
@@ -143,25 +148,31 @@ def learn_graphs(
     weights = _view_weights(drafts)
     joint = _joint_maps(drafts, weights, len(drawn), n_components)
     diffusion = _joint_diffusion(drafts, weights, len(drawn), n_components)
-    graphs = tuple(
-        None
-        if draft is None
-        else AnchorGraph(
-            anchors=draft.anchors,
-            widths=draft.widths,
-            smallest=draft.smallest,
-            maps=tuple(_spectral_map(graph, n_components) for graph in draft.graphs),
-            joint_maps=joint[v],
-            diffusion=diffusion[draft.rows[draft.first]],
-        )
-        for v, draft in enumerate(drafts)
-    )
-    return GraphModel(
-        views=graphs,
+    model = GraphModel(
+        views=tuple(
+            None
+            if draft is None
+            else AnchorGraph(
+                anchors=draft.anchors,
+                widths=draft.widths,
+                smallest=draft.smallest,
+                maps=tuple(
+                    _anchors.spectral_map(graph, n_components) for graph in draft.graphs
+                ),
+                joint_maps=joint[v],
+                diffusion=diffusion[draft.rows[draft.first]],
+            )
+            for v, draft in enumerate(drafts)
+        ),
         weights=weights,
         n_neighbors=n_neighbors,
         n_components=n_components,
     )
+    if len(drawn) < n_samples:
+        return model, None
+    return model, [
+        None if draft is None else (draft.rows, draft.graphs) for draft in drafts
+    ]
 
 
 def place(
@@ -169,44 +180,52 @@ def place(
     views: tuple[Rows, ...],
     usable: Sequence[BoolArray],
     dtype: type[np.float32] | type[np.float64],
+    placement: Placement | None = None,
 ) -> tuple[FloatArray, ...]:
     """Embeddings of samples: one per view, the joint one, the diffusion coordinates.
 
     The embedding of a view that a sample lacks is a row of NaN. A sample without any
-    usable view is at the origin of the joint ones.
+    usable view is at the origin of the joint ones. placement : of these samples, if
+    `learn_graphs` returned it.
     """
     n_samples = views[0].n_samples
     out = tuple(np.zeros((n_samples, width), dtype=dtype) for width in model.widths)
-    known = np.array([graph is not None for graph in model.views])
-    for rows in row_blocks(n_samples, model.n_anchors, SCAN_ELEMENTS):
-        has = np.stack([mask[rows] for mask in usable]) & known[:, None]
-        _place_block(model, views, rows, has, tuple(part[rows] for part in out))
+    if placement is not None:
+        _embed(model, placement, out)
+        return out
+    for block in row_blocks(n_samples, model.n_anchors, SCAN_ELEMENTS):
+        found = [
+            None
+            if graph is None
+            else _weights_to_anchors(graph, view, block, mask, model.n_neighbors)
+            for graph, view, mask in zip(model.views, views, usable, strict=True)
+        ]
+        _embed(model, found, tuple(part[block] for part in out))
     return out
 
 
-def _place_block(
-    model: GraphModel,
-    views: tuple[Rows, ...],
-    rows: slice,
-    has: BoolArray,
-    out: tuple[FloatArray, ...],
+def _embed(
+    model: GraphModel, placement: Placement, out: tuple[FloatArray, ...]
 ) -> None:
-    """`place` for one block; has : (n_views, n_rows), False in views without graph."""
+    """Write the embeddings of samples from their weights to the anchors."""
     *own, joint, diffusion = out
+    has = np.zeros((len(placement), len(joint)), dtype=bool)
+    for v, known in enumerate(placement):
+        if known is not None:
+            has[v, known[0]] = True
     shares = _shares(model.weights, has)
     sums = np.zeros((len(model.n_neighbors), len(joint), model.n_components))
-    for v, (graph, view) in enumerate(zip(model.views, views, strict=True)):
+    for v, (graph, known) in enumerate(zip(model.views, placement, strict=True)):
         own[v][:] = np.nan
-        here = np.flatnonzero(has[v])
-        if graph is None or not here.size:
+        if graph is None or known is None:
             continue
-        weights = _weights_to_anchors(graph, view, rows, here, model.n_neighbors)
+        rows, weights = known
         parts = [w @ m for w, m in zip(weights, graph.maps, strict=True)]
-        own[v][here] = _side_by_side(parts)
-        share = shares[v, here, None]
+        own[v][rows] = _side_by_side(parts)
+        share = shares[v, rows, None]
         for total, w, m in zip(sums, weights, graph.joint_maps, strict=True):
-            total[here] += share * (w @ m)
-        diffusion[here] += share * (weights[-1] @ graph.diffusion)
+            total[rows] += share * (w @ m)
+        diffusion[rows] += share * (weights[-1] @ graph.diffusion)
     joint[:] = _side_by_side(list(sums))
 
 
@@ -237,8 +256,8 @@ def _draft(
         _anchors.self_tuning_weights(nearest, found, width, width[first], size)
         for size, width in zip(sizes, widths, strict=True)
     )
-    affinity = _neighbor_affinity(distances)
-    values, vectors, degrees = _diffusion(affinity, n_components)
+    affinity = neighbor_affinity(*_nearest_others(distances, nearest, found))
+    values, vectors, degrees = diffusion_vectors(affinity, n_components)
     return _Draft(
         rows=rows,
         first=first,
@@ -247,7 +266,7 @@ def _draft(
         smallest=smallest,
         graphs=graphs,
         affinity=affinity,
-        strength=_strength(values, vectors * degrees[:, None]),
+        strength=structure_strength(values, vectors * degrees[:, None]),
     )
 
 
@@ -259,51 +278,17 @@ def _nearest(distances: FloatArray, n_nearest: int) -> tuple[IntArray, FloatArra
     return nearest, found
 
 
-def _neighbor_affinity(distances: FloatArray) -> sparse.csr_array:
-    """Self-tuning weights of each sample's nearest others, made symmetric."""
+def _nearest_others(
+    distances: FloatArray, nearest: IntArray, found: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Nearest other samples; `nearest`, `found` : nearest anchors and distances."""
     n_samples = len(distances)
-    others = distances.copy()
-    np.fill_diagonal(others, np.inf)
     n_neighbors = min(DIFFUSION_NEIGHBORS, n_samples - 1)
-    nearest, found = _nearest(others, n_neighbors)
-    place = min(WIDTH_NEIGHBOR, n_neighbors) - 1
-    width = _anchors.local_widths(found, place, _anchors.smallest_width(found, place))
-    weights = np.exp(-found / (width[:, None] * width[nearest]))
-    graph = _anchors.neighbor_matrix(nearest, weights, n_samples)
-    return sparse.csr_array((graph + graph.T) / 2.0)
-
-
-def _diffusion(
-    affinity: sparse.csr_array, n_vectors: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Eigenpairs of the normalised affinity without the trivial one, root degrees."""
-    scaling = inverse_root_degrees(np.asarray(affinity.sum(axis=1), dtype=np.float64))
-    n_vectors = min(n_vectors, affinity.shape[0])
-    pairs = top_eigenvectors(affinity, n_vectors, scaling=scaling)
-    _, pieces = connected_components(affinity, directed=False)
-    largest = pieces == np.bincount(pieces).argmax()
-    vectors = _without_direction(pairs, np.where(largest, 1.0 / scaling, 0.0))
-    return np.maximum(pairs.values[1:], 0.0), vectors, scaling
-
-
-def _without_direction(pairs: Eigenpairs, direction: FloatArray) -> FloatArray:
-    """The vectors but for one, of the largest eigenvalue, along `direction`.
-
-    Parts of a graph that hardly anything joins tie with the whole, and a solver returns
-    any basis of their eigenspace: which vector comes first says nothing.
-    """
-    tied = pairs.values >= pairs.values[0] * (1.0 - TIED)
-    space = pairs.vectors[:, tied]
-    turned, _ = linalg.qr((direction @ space)[:, None])
-    return np.hstack([space @ turned[:, 1:], pairs.vectors[:, ~tied]])
-
-
-def _strength(values: FloatArray, vectors: FloatArray) -> float:
-    """Mean squared eigenvalue times the participation ratio of the coordinates."""
-    if not len(values):
-        return 0.0
-    spread = _anchors.participation(values * vectors)
-    return float((values**2).mean()) * spread
+    all_distinct = np.array_equal(nearest[:, 0], np.arange(n_samples))
+    if all_distinct and n_neighbors < nearest.shape[1]:
+        return nearest[:, 1 : n_neighbors + 1], found[:, 1 : n_neighbors + 1]
+    np.fill_diagonal(distances, np.inf)
+    return _nearest(distances, n_neighbors)
 
 
 def _view_weights(drafts: Sequence[_Draft | None]) -> FloatArray:
@@ -318,30 +303,6 @@ def _view_weights(drafts: Sequence[_Draft | None]) -> FloatArray:
     if not weights.any():
         weights = np.array([float(draft is not None) for draft in drafts])
     return weights / weights.sum() if weights.any() else weights + 1.0 / len(drafts)
-
-
-def _spectral_map(graph: sparse.csr_array, n_components: int) -> FloatArray:
-    """(n_anchors, n_components) that takes rows of weights to the embedding.
-
-    With columns divided by the roots of their sums, the graph Z has Z Z' as affinity of
-    the samples; its eigenvectors follow from the smaller of Z Z' and Z' Z.
-    """
-    sums = np.asarray(graph.sum(axis=0), dtype=np.float64)
-    scaling = 1.0 / np.sqrt(np.where(sums > 0.0, sums, 1.0))
-    normal = sparse.csr_array(graph @ sparse.diags_array(scaling))
-    n_rows, n_anchors = normal.shape
-    n_found = min(n_components, n_rows, n_anchors)
-    if n_rows < n_anchors:
-        pairs = top_eigenvectors(sparse.csr_array(normal @ normal.T), n_found)
-        directions, power = normal.T @ pairs.vectors, 1.0
-    else:
-        pairs = top_eigenvectors(sparse.csr_array(normal.T @ normal), n_found)
-        directions, power = pairs.vectors, 0.5
-    real = pairs.values > SMALLEST_EIGENVALUE
-    divisor = np.where(real, pairs.values, 1.0) ** power
-    spectral = np.zeros((n_anchors, n_components))
-    spectral[:, :n_found] = scaling[:, None] * directions * (real / divisor)
-    return spectral
 
 
 def _joint_maps(
@@ -363,7 +324,9 @@ def _joint_maps(
             @ _spread(draft.graphs[size], draft.rows, n_drawn)
             for v, draft in known.items()
         ]
-        joint = _spectral_map(sparse.csr_array(sparse.hstack(spread)), n_components)
+        joint = _anchors.spectral_map(
+            sparse.csr_array(sparse.hstack(spread)), n_components
+        )
         maps.append(np.split(joint, cuts))
     return {v: tuple(part[i] for part in maps) for i, v in enumerate(known)}
 
@@ -388,7 +351,7 @@ def _joint_diffusion(
         )
         total = total + place @ even @ place.T
     n_coordinates = n_components - 1 + SPARE_COORDINATES
-    _, vectors, scaling = _diffusion(sparse.csr_array(total), n_coordinates + 1)
+    _, vectors, scaling = diffusion_vectors(sparse.csr_array(total), n_coordinates + 1)
     coordinates = np.zeros((n_drawn, n_coordinates))
     coordinates[:, : vectors.shape[1]] = vectors * scaling[:, None]
     return coordinates
@@ -424,16 +387,19 @@ def _spread(graph: sparse.csr_array, rows: IntArray, n_rows: int) -> sparse.csr_
 def _weights_to_anchors(
     graph: AnchorGraph,
     view: Rows,
-    rows: slice,
-    here: IntArray,
+    block: slice,
+    usable: BoolArray,
     n_neighbors: tuple[int, ...],
-) -> list[sparse.csr_array]:
-    """Per neighbourhood size, weights of some rows of a block to the anchors."""
-    block = view.read(rows, view.buffer(rows.stop - rows.start))
-    distances = view.distances_to(block, rows, graph.anchors)[here]
+) -> tuple[IntArray, list[sparse.csr_array]] | None:
+    """One view's part of a placement, for a block of samples."""
+    rows = np.flatnonzero(usable[block])
+    if not rows.size:
+        return None
+    values = view.read(block, view.buffer(block.stop - block.start))
+    distances = view.distances_to(values, block, graph.anchors)[rows]
     nearest, found = _nearest(distances, max(n_neighbors) + 1)
     last = found.shape[1] - 1
-    return [
+    return rows, [
         _anchors.self_tuning_weights(
             nearest,
             found,

@@ -206,7 +206,7 @@ class GraphNSMVC(NSMVC):
         usable = usable_views(rows, self.scales_)
         # Products with a vector are too small to share between threads.
         with one_blas_thread():
-            self._graph = learn_graphs(
+            self._graph, placement = learn_graphs(
                 rows,
                 usable,
                 n_components=self.n_clusters,
@@ -214,7 +214,9 @@ class GraphNSMVC(NSMVC):
                 n_anchors=self.n_anchors,
                 random_state=random_source(self.random_state),
             )
-        placed = place_views(self._graph, rows, usable, views.names, np.float32)
+        placed = place_views(
+            self._graph, rows, usable, views.names, np.float32, placement
+        )
         self._embedding_scales = learn_scales(placed, "energy")
         return open_views(placed, self._embedding_scales)
 

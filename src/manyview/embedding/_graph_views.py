@@ -22,7 +22,7 @@ from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._graph_views import GraphModel
+    from manyview._solvers._graph_views import GraphModel, Placement
 
 JOINT = "joint"
 DIFFUSION = "diffusion"
@@ -139,7 +139,7 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
         _reject_taken_names(views.names)
         fresh.scales_, rows = scaled_rows(views, self.scale)
         with one_blas_thread():
-            fresh._graph = learn_graphs(
+            fresh._graph, _ = learn_graphs(
                 rows,
                 usable_views(rows, fresh.scales_),
                 n_components=self.n_components,
@@ -242,11 +242,12 @@ def place_views(
     usable: Sequence[BoolArray],
     names: tuple[str, ...],
     dtype: type[np.float32] | type[np.float64],
+    placement: Placement | None = None,
 ) -> ViewSet:
     """Embeddings of samples as views of their own."""
     from manyview._solvers._graph_views import place
 
-    arrays: tuple[FloatArray, ...] = place(graph, rows, usable, dtype)
+    arrays: tuple[FloatArray, ...] = place(graph, rows, usable, dtype, placement)
     everyone = np.ones(rows[0].n_samples, dtype=bool)
     known = [
         mask if view is not None else ~everyone
