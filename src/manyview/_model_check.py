@@ -19,7 +19,13 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 # Numbers in the state of NumPy's Mersenne twister.
 STATE_SIZE = 624
-PER_VIEW = ("exponents_", "thresholds_", "view_losses_", "unexplained_")
+PER_VIEW = (
+    "exponents_",
+    "thresholds_",
+    "view_losses_",
+    "unexplained_",
+    "view_weights_",
+)
 HISTORY_PER_VIEW = frozenset({"view_losses", "exponents", "n_selected"})
 HISTORY_WHOLE = frozenset({"stage", "iteration", "n_moved", "n_selected"})
 

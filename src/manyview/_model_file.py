@@ -30,7 +30,7 @@ from manyview.datasets._read_arrays import load_npz
 from manyview.exceptions import DatasetError
 
 FORMAT = "manyview-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MEMBERS = ("header.json", "model.json", "arrays.npz")
 # The members are stored as they are: what unpacks to far more is not ours.
 MOST_EXPANSION = 2
@@ -59,6 +59,7 @@ PLAIN_ARRAYS = (
     "thresholds_",
     "view_losses_",
     "unexplained_",
+    "view_weights_",
     "joined_pace_",
 )
 
@@ -253,8 +254,6 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
         scale.to_user_units(centers)
         for scale, centers in zip(model.scales_, model._centers, strict=True)
     ]
-    _, slopes = model._linear_model()
-    model.view_weights_ = slopes / slopes.sum()
     return model
 
 

@@ -131,6 +131,7 @@ class NSMVCResult(ExplainingResult):
     centers : per view (n_clusters, n_features_v), in scaled units.
     exponents, thresholds, view_losses : (n_views,), of the last pace.
     joined_pace : (n_views, n_samples), pace of first selection, 0 for never.
+    scatter : (n_views,), squared distances to the view's mean, added up.
     """
 
     centers: tuple[FloatArray, ...]
@@ -138,6 +139,7 @@ class NSMVCResult(ExplainingResult):
     thresholds: FloatArray
     view_losses: FloatArray
     joined_pace: IntArray
+    scatter: FloatArray
 
 
 OnIteration: TypeAlias = Callable[[IterationRecord], None]

@@ -11,6 +11,7 @@ from manyview._numerics._pacing import (
     fused_objective,
     fusion_exponents,
     pace_thresholds,
+    separation_shares,
     view_slopes,
 )
 
@@ -83,3 +84,19 @@ def test_within_loss_needs_no_pass():
     got = within_loss((rows**2).sum(), np.bincount(labels), centers)
     assert got == pytest.approx(direct)
     assert within_loss(1.0, np.array([1]), np.array([[1.0 + 1e-12]])) == 0.0
+
+
+def test_separation_shares_are_what_the_clusters_take_from_the_objective():
+    losses, exponents = np.array([0.2, 0.6, 0.5]), np.array([1.0, 0.5, 0.8])
+    scatter = np.array([1.0, 2.0, 0.5])
+    slopes = view_slopes(losses, exponents)
+    drop = slopes * (scatter - losses)
+    shares = separation_shares(slopes, scatter, losses / scatter)
+    assert_allclose(shares, drop / drop.sum())
+    assert shares[2] == 0.0
+
+
+def test_separation_shares_of_views_that_explain_nothing_are_equal():
+    ones = np.ones(3)
+    assert_allclose(separation_shares(ones, np.array([1.0, 0, 2]), ones), [0.5, 0, 0.5])
+    assert_allclose(separation_shares(ones, np.zeros(3), np.zeros(3)), ones / 3)

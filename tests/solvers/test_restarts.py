@@ -26,6 +26,7 @@ def nsmvc_run(criterion):
         thresholds=half,
         view_losses=half,
         joined_pace=np.zeros((2, 100), int),
+        scatter=np.ones(2),
     )
 
 

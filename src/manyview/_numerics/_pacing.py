@@ -58,3 +58,21 @@ def view_slopes(view_losses: FloatArray, exponents: FloatArray) -> FloatArray:
     """
     tiny = np.finfo(np.float64).eps * max(float(view_losses.max(initial=0.0)), 1e-300)
     return np.asarray(exponents * np.maximum(view_losses, tiny) ** (exponents - 1.0))
+
+
+def separation_shares(
+    slopes: FloatArray, scatter: FloatArray, unexplained: FloatArray
+) -> FloatArray:
+    """(n_views,), share of each view in what separates the clusters; they sum to 1.
+
+    Near a solution the fused objective is a sum of losses weighted by `slopes`. The
+    clusters reduce each view's part of it by ``slope * scatter * (1 - unexplained)``.
+    If they reduce nothing, all views with scatter share equally.
+    """
+    explained = scatter * np.clip(1.0 - unexplained, 0.0, 1.0)
+    shares = slopes * explained
+    if not shares.any():
+        shares = (scatter > 0.0).astype(np.float64)
+    if not shares.any():
+        shares = np.ones_like(scatter)
+    return np.asarray(shares / shares.sum())

@@ -108,6 +108,7 @@ def run_paces(
         view_losses=at.history[-1].view_losses,
         unexplained=unexplained(samples, at.centers),
         joined_pace=samples.joined_pace,
+        scatter=samples.scatter,
     )
 
 

@@ -76,8 +76,10 @@ class GraphNSMVC(NSMVC):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample.
     view_weights_ : ndarray of shape (n_views,)
-        Effective weight of each view; they add up to 1. A view counts by its own
-        embedding and by its share in the joint ones.
+        Effective weight of each view, its share in what separates the clusters; they
+        add up to 1. A view counts by its own embedding and by its share in the joint
+        ones, both times the scatter that the clusters explain in its embedding. A view
+        of noise has the smallest one.
     unexplained_ : ndarray of shape (n_views,)
         Share of the scatter of each view's embedding left within clusters, near 1 for a
         view that knows nothing of them, and 1 for a constant one.
@@ -232,17 +234,21 @@ class GraphNSMVC(NSMVC):
         return self._embedding_scales
 
     def _store(self, best: NSMVCResult) -> None:
-        from manyview._numerics._pacing import view_slopes
+        from manyview._numerics._pacing import separation_shares, view_slopes
 
         super()._store(best)
         n_views = len(self.view_names_)
         self._slopes = view_slopes(best.view_losses, best.exponents)
-        own, joint = self._slopes[:n_views], self._slopes[n_views:]
         self.graph_weights_ = self._graph.weights
         # A view without two different samples has no embedding: nothing of it counts.
         known = np.array([graph is not None for graph in self._graph.views])
-        weights = own * known + self.graph_weights_ * joint.sum()
-        self.view_weights_ = weights / weights.sum()
+        # A view takes part in the joint embeddings by its share in the joint graph.
+        slopes = (
+            self._slopes[:n_views] + self.graph_weights_ * self._slopes[n_views:].sum()
+        )
+        self.view_weights_ = separation_shares(
+            slopes, best.scatter[:n_views] * known, best.unexplained[:n_views]
+        )
         for name in ("exponents_", "thresholds_", "view_losses_", "unexplained_"):
             setattr(self, name, getattr(self, name)[:n_views])
         self.unexplained_ = np.where(known, self.unexplained_, 1.0)

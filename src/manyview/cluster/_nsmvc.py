@@ -85,8 +85,10 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         Centres per view, in the view's own units (with ``"l2"`` scaling, means of
         unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
-        Effective weight of each view: the slope of its loss in the objective,
-        ``eta_v * phi_v ** (eta_v - 1)``, made to add up to 1.
+        Effective weight of each view, its share in what separates the clusters; they
+        add up to 1. It is the slope of the view's loss in the objective,
+        ``eta_v * phi_v ** (eta_v - 1)``, times the scatter that the clusters explain.
+        A view of noise has the smallest one.
     exponents_ : ndarray of shape (n_views,)
         Exponent of each view at the last pace. On its own it does not tell how reliable
         a view is.
@@ -328,7 +330,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         return self.scales_
 
     def _store(self, best: NSMVCResult) -> None:
-        from manyview._numerics._pacing import view_slopes
+        from manyview._numerics._pacing import separation_shares, view_slopes
 
         self.labels_ = best.labels
         self._centers = best.centers
@@ -337,7 +339,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
             for scale, centers in zip(self._center_scales(), best.centers, strict=True)
         ]
         slopes = view_slopes(best.view_losses, best.exponents)
-        self.view_weights_ = slopes / slopes.sum()
+        self.view_weights_ = separation_shares(slopes, best.scatter, best.unexplained)
         self.exponents_ = best.exponents
         self.thresholds_ = best.thresholds
         self.view_losses_ = best.view_losses
