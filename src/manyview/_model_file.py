@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from manyview._files import whole_file
 from manyview._model_check import check_model
+from manyview._numerics._pacing import view_weights
 from manyview._results import pack_history, unpack_history
 from manyview._scaling import ViewScale
 from manyview._views import ViewLayout
@@ -253,8 +254,9 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
         scale.to_user_units(centers)
         for scale, centers in zip(model.scales_, model._centers, strict=True)
     ]
-    _, slopes = model._linear_model()
-    model.view_weights_ = slopes / slopes.sum()
+    model.view_weights_ = view_weights(
+        model.view_losses_, model.exponents_, model.unexplained_
+    )
     return model
 
 

@@ -50,6 +50,19 @@ def fused_objective(view_losses: FloatArray, exponents: FloatArray) -> float:
     return float(np.sum(view_losses**exponents))
 
 
+def view_weights(
+    view_losses: FloatArray, exponents: FloatArray, unexplained: FloatArray
+) -> FloatArray:
+    """(n_views,), the slopes made to add up to 1.
+
+    A view without loss of which nothing is explained does not vary: it has weight 0,
+    unless all views are like that.
+    """
+    varies = (view_losses > 0.0) | (unexplained < 1.0)
+    slopes = view_slopes(view_losses, exponents) * (varies | ~varies.any())
+    return np.asarray(slopes / slopes.sum())
+
+
 def view_slopes(view_losses: FloatArray, exponents: FloatArray) -> FloatArray:
     """Weight of each view in the linear score: ``eta_v * phi_v ** (eta_v - 1)``.
 

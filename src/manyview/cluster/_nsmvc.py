@@ -59,12 +59,15 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         random part. ``"random"`` is the paper's start: random samples as centres and,
         independently, random labels. A callable gets
         ``(views, n_clusters, random_state)`` and returns labels.
-    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default="auto"
-        How views are made comparable; every mode but None ends by dividing the view by
-        its Frobenius norm. ``"minmax"`` maps features to [0, 1] (the paper's protocol
-        here), ``"zscore"`` standardises them, ``"l2"`` gives rows unit length,
-        ``"energy"`` centres only. ``"auto"`` takes ``"l2"`` for non-negative views
-        that are mostly zero (words, counts, links) and ``"minmax"`` for the rest.
+    scale : str or None, default="auto"
+        How views are made comparable: "auto", "range", "minmax", "zscore", "l2",
+        "energy" or None. Every mode but None ends by dividing the view by its
+        Frobenius norm. ``"range"`` divides features by their range and centres
+        them, so that a view's loss is its unexplained share; ``"minmax"`` maps features
+        to [0, 1] (the paper's protocol here), ``"zscore"`` standardises them, ``"l2"``
+        gives rows unit length, ``"energy"`` centres only. ``"auto"`` takes ``"l2"`` for
+        non-negative views that are mostly zero (words, counts, links) and ``"range"``
+        for the rest.
     assignment : {"sequential", "majorize"}, default="sequential"
         ``"sequential"`` assigns samples one by one, as in the paper. ``"majorize"``
         assigns all at once by a bound on the objective that touches it.
@@ -86,7 +89,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         Effective weight of each view: the slope of its loss in the objective,
-        ``eta_v * phi_v ** (eta_v - 1)``, made to add up to 1.
+        ``eta_v * phi_v ** (eta_v - 1)``, made to add up to 1. A constant view has 0.
     exponents_ : ndarray of shape (n_views,)
         Exponent of each view at the last pace. On its own it does not tell how reliable
         a view is.
@@ -97,7 +100,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     objective_ : float
         Sum of the view losses, each raised to its exponent.
     unexplained_ : ndarray of shape (n_views,)
-        Share of each view's scatter left within clusters.
+        Share of each view's scatter left within clusters; 1 for a constant view.
     joined_pace_ : ndarray of shape (n_views, n_samples)
         Pace at which each sample was first selected; 0 if it lacks the view.
     n_iter_ : int
@@ -328,7 +331,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         return self.scales_
 
     def _store(self, best: NSMVCResult) -> None:
-        from manyview._numerics._pacing import view_slopes
+        from manyview._numerics._pacing import view_weights
 
         self.labels_ = best.labels
         self._centers = best.centers
@@ -336,8 +339,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
             scale.to_user_units(centers)
             for scale, centers in zip(self._center_scales(), best.centers, strict=True)
         ]
-        slopes = view_slopes(best.view_losses, best.exponents)
-        self.view_weights_ = slopes / slopes.sum()
+        self.view_weights_ = view_weights(
+            best.view_losses, best.exponents, best.unexplained
+        )
         self.exponents_ = best.exponents
         self.thresholds_ = best.thresholds
         self.view_losses_ = best.view_losses
