@@ -192,7 +192,7 @@ def handwritten(threads):
 
     views = list(load_handwritten().views)
     checked = check_views(views)
-    rows = open_views(checked, learn_scales(checked, "minmax"))
+    rows = open_views(checked, learn_scales(checked, "auto"))
     table = np.hstack([view.dense_rows(np.arange(2000)) for view in rows])
     ours = NSMVC(10, n_init=10, n_jobs=threads, random_state=0)
     peer = KMeans(10, n_init=10, random_state=0)

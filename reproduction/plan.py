@@ -185,7 +185,7 @@ def find_estimator(name: str) -> Any:
         raise DatasetError(msg) from error
 
 
-SINGLE: Params = {"n_init": 1}
+RAW: Params = {"n_init": 1, "scale": None}
 MINMAX: Params = {"n_init": 1, "scale": "minmax"}
 RANDOM: Params = {"init": "random", "n_init": 1, "scale": "minmax"}
 
@@ -203,12 +203,12 @@ PAPER = Protocol(
     repeats=30,
     datasets=SIX_SETS,
     methods=(
-        Method("KM", "ViewKMeans", SINGLE, each_view=True),
-        Method("KM(All)", "ConcatKMeans", SINGLE),
-        Method("Co-train", "CoTrain", SINGLE),
-        Method("Co-reg", "CoReg", SINGLE),
-        Method("MVKKM", "MVKKM", SINGLE),
-        Method("AMGL", "AMGL", SINGLE),
+        Method("KM", "ViewKMeans", RAW, each_view=True),
+        Method("KM(All)", "ConcatKMeans", RAW),
+        Method("Co-train", "CoTrain", RAW),
+        Method("Co-reg", "CoReg", RAW),
+        Method("MVKKM", "MVKKM", RAW),
+        Method("AMGL", "AMGL", RAW),
         Method("CAMVC", "CAMVC", MINMAX),
         Method("MSPL", "MSPL", MINMAX),
         Method("SAMVC", "SAMVC", RANDOM),

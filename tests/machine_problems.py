@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from manyview import cluster
 
-SCALES = ("auto", "minmax", "zscore", "l2", "energy", None)
+SCALES = ("auto", "range", "minmax", "zscore", "l2", "energy", None)
 OTHERS = [name for name in cluster.__all__ if name != "NSMVC"]
 FORMS = ("plain", "fortran", "float32", "sparse", "threads")
 

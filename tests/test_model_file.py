@@ -337,7 +337,7 @@ def test_load_model_refuses_another_version(saved):
     _, path = saved
     header = read_json(path, "header.json") | {"version": 99}
     rewrite(path, header__json=json.dumps(header))
-    with pytest.raises(DatasetError, match="format version 99, but this manyview reads"):
+    with pytest.raises(DatasetError, match="format version 99, but this"):
         load_model(path)
 
 

@@ -6,12 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
 import manyview._rows
 from manyview import NSMVC
 from manyview._rows import open_views
 from manyview._scaling import SCALES, learn_scales
 from manyview._views import check_views
+from manyview.cluster import CAMVC, DMVC, MSPL, SAMVC
 
 
 def literal(view, mode):
@@ -19,7 +23,9 @@ def literal(view, mode):
     view = np.asarray(view, dtype=float)
     spread = view.max(axis=0) - view.min(axis=0)
     safe = np.where(spread > 0, spread, 1.0)
-    if mode == "minmax":
+    if mode == "range":
+        scaled = (view - view.mean(axis=0)) / safe
+    elif mode == "minmax":
         scaled = (view - view.min(axis=0)) / safe
     elif mode == "zscore":
         deviation = np.where(spread > 0, view.std(axis=0), 1.0)
@@ -44,7 +50,7 @@ def scaled_by_us(view, mode):
 
 
 @pytest.mark.parametrize("kind", ["dense", "streamed", "sparse"])
-@pytest.mark.parametrize("mode", ["minmax", "zscore", "l2", "energy"])
+@pytest.mark.parametrize("mode", ["range", "minmax", "zscore", "l2", "energy"])
 @given(seed=st.integers(0, 10**6))
 def test_scaling_follows_its_definition(kind, mode, seed):
     rng = np.random.default_rng(seed)
@@ -68,7 +74,7 @@ def test_auto_takes_unit_rows_for_words_and_links():
     signed = np.where(rng.random((40, 60)) < 0.05, -1.0, 0.0)
     views = check_views([words, sparse.csr_array(words), images, signed])
     modes = [scale.mode for scale in learn_scales(views, "auto")]
-    assert modes == ["l2", "l2", "minmax", "minmax"]
+    assert modes == ["l2", "l2", "range", "range"]
 
 
 def test_missing_rows_do_not_count():
@@ -76,7 +82,7 @@ def test_missing_rows_do_not_count():
     view = rng.normal(size=(20, 3))
     with_gaps = np.vstack([view, np.full((5, 3), np.nan)])
     company = np.ones((25, 1))
-    for mode in ("minmax", "zscore", "l2", "energy", None):
+    for mode in ("range", "minmax", "zscore", "l2", "energy", None):
         views = check_views([with_gaps, company])
         rows = open_views(views, learn_scales(views, mode))[0]
         alone = check_views([view])
@@ -123,7 +129,7 @@ def test_extreme_views_stay_finite(mode, kind):
 def test_centres_are_reported_in_the_users_units(blobs):
     views, _ = blobs
     views = [views[0] * 100 + 7, np.column_stack([views[1], np.full(90, 3.0)])]
-    for mode in ("minmax", "zscore", "energy", None):
+    for mode in ("range", "minmax", "zscore", "energy", None):
         estimator = NSMVC(3, scale=mode, random_state=0).fit(views)
         for view, centers in zip(views, estimator.cluster_centers_, strict=True):
             means = [view[estimator.labels_ == j].mean(axis=0) for j in range(3)]
@@ -145,3 +151,36 @@ def test_units_of_a_view_are_irrelevant(blobs):
     other = NSMVC(3, random_state=0).fit([views[0] * 1e9, views[1] - 4e3, views[2]])
     assert_allclose(plain.labels_, other.labels_)
     assert_allclose(plain.exponents_, other.exponents_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["auto", "range", "zscore", "energy"])
+def test_losses_of_centred_views_are_unexplained_shares(blobs, mode):
+    views, _ = blobs
+    views = [views[0] + 100.0, *views[1:]]
+    model = NSMVC(3, scale=mode, random_state=0).fit(views)
+    assert_allclose(model.view_losses_, model.unexplained_, rtol=1e-9)
+    assert (model.unexplained_ < 1.0).all()
+
+
+@pytest.mark.parametrize("mode", [*SCALES, None])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_constant_view_has_no_weight_and_explains_nothing(blobs, mode, form):
+    views, _ = blobs
+    constant = np.tile([1 / 3, -7.1, 1e5 / 7], (len(views[0]), 1))
+    for Estimator in (NSMVC, CAMVC, MSPL, SAMVC, DMVC):
+        model = Estimator(3, scale=mode, n_init=2, random_state=0)
+        model.fit([views[0], form(constant), views[1]])
+        assert model.view_weights_[1] == 0.0
+        assert (model.view_weights_[[0, 2]] > 0.0).all()
+        assert_allclose(model.view_weights_.sum(), 1.0)
+        assert model.unexplained_[1] == 1.0
+        assert (model.unexplained_[[0, 2]] < 1.0).all()
+        without = clone(model).fit([views[0], views[1]])
+        assert adjusted_rand_score(model.labels_, without.labels_) == 1.0
+
+
+def test_constant_views_alone_weigh_the_same():
+    model = NSMVC(2, n_init=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="distinct"):
+        model.fit([np.ones((9, 2)), np.zeros((9, 1))])
+    assert_allclose(model.view_weights_, 0.5)

@@ -1,7 +1,10 @@
 """Scaling of views: learned from the data alone, applied while rows are read.
 
 Every mode but ``None`` ends by dividing the view by its Frobenius norm, because NSMVC
-compares squared distances across views (the exponents are ratios of thresholds).
+compares squared distances across views (the exponents are ratios of thresholds). Where
+the view is centred first (``"range"``, ``"zscore"``, ``"energy"``), its scatter is 1
+and its loss is the unexplained share itself. ``"minmax"`` and ``"l2"`` leave the
+distance of the mean from zero in the norm.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from manyview._views import (
 )
 from manyview.exceptions import ViewError
 
-SCALES = ("auto", "minmax", "zscore", "l2", "energy")
+SCALES = ("auto", "range", "minmax", "zscore", "l2", "energy")
 
 # Beyond this magnitude a squared distance is not a float64 any more.
 LARGEST_UNSCALED = 1e150
@@ -243,10 +246,10 @@ def _sparse_moments(matrix: sparse.csr_array, found: FeatureRange) -> Moments:
 
 
 def _choose_mode(found: FeatureRange) -> str:
-    """Counts, words and links want unit-length rows; everything else min-max."""
+    """Counts, words and links want unit-length rows; other features, their range."""
     non_negative = bool(np.all(found.low >= 0))
     mostly_zero = found.n_zeros > 0.5 * found.n_rows * len(found.low)
-    return "l2" if non_negative and mostly_zero else "minmax"
+    return "l2" if non_negative and mostly_zero else "range"
 
 
 def _factor(found: FeatureRange, moments: Moments, mode: str | None) -> FloatArray:
@@ -255,8 +258,9 @@ def _factor(found: FeatureRange, moments: Moments, mode: str | None) -> FloatArr
     if mode is None:
         return np.ones_like(found.span)
     span = np.where(varies, found.span, 1.0)
-    if mode == "minmax":
-        energy = np.where(varies, moments.m2 + moments.n_rows * moments.mean**2, 0.0)
+    if mode in ("range", "minmax"):
+        offset = moments.n_rows * moments.mean**2 if mode == "minmax" else 0.0
+        energy = np.where(varies, moments.m2 + offset, 0.0)
         spread = span
     elif mode == "zscore":
         energy = np.where(varies, float(moments.n_rows), 0.0)
@@ -281,7 +285,7 @@ def _reject_too_large(found: FeatureRange, name: str, mode: str | None) -> None:
     if mode is None and largest > LARGEST_UNSCALED:
         msg = (
             f"View {name!r} has values up to {largest:.2g}, whose squares overflow, "
-            "and scale=None forbids shrinking them. Use scale='minmax' or rescale it."
+            "and scale=None forbids shrinking them. Use scale='auto' or rescale it."
         )
         raise ViewError(msg)
     if largest > LARGEST:
@@ -298,7 +302,7 @@ def _reject_too_small(found: FeatureRange, name: str, mode: str | None) -> None:
         msg = (
             f"View {name!r} varies by no more than {widest:.2g}, whose square is 0 in "
             "double precision, and scale=None forbids enlarging it. Use "
-            "scale='minmax' or rescale it."
+            "scale='auto' or rescale it."
         )
         raise ViewError(msg)
 

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from manyview import ViewError
+from manyview._scaling import SCALES
 from manyview.cluster._camvc import CAMVC
 from manyview.cluster._dmvc import DMVC
 from manyview.cluster._kmeans import ConcatKMeans, ViewKMeans
@@ -24,7 +25,7 @@ def Estimator(request):
     return request.param
 
 
-@pytest.mark.parametrize("scale", [None, "auto", "minmax", "zscore", "l2", "energy"])
+@pytest.mark.parametrize("scale", [None, *SCALES])
 def test_every_scale_is_accepted(Estimator, scale, blobs):
     views, truth = blobs
     estimator = Estimator(n_clusters=3, n_init=10, scale=scale, random_state=0)
@@ -111,7 +112,7 @@ def test_missing_views_weigh_nothing_in_the_centres():
 
 def test_concat_kmeans_equals_scikit_learn(blobs):
     views, _ = blobs
-    ours = ConcatKMeans(n_clusters=3, n_init=5, random_state=0).fit(views)
+    ours = ConcatKMeans(n_clusters=3, n_init=5, scale=None, random_state=0).fit(views)
     theirs = KMeans(n_clusters=3, n_init=5, tol=0, random_state=0)
     theirs.fit(np.hstack(views))
     assert ours.objective_ == pytest.approx(theirs.inertia_, rel=1e-9)
@@ -133,7 +134,7 @@ def test_kmeans_keeps_the_restart_of_least_inertia():
 
 
 def test_the_others_keep_the_restart_that_explains_most():
-    rng = np.random.RandomState(2)
+    rng = np.random.RandomState(4)
     views = [rng.normal(size=(80, 3)), rng.normal(size=(80, 4))]
     for Estimator in (CAMVC, MSPL, SAMVC, DMVC):
         # Seeds are drawn up front, so more restarts hold the ones of fewer.

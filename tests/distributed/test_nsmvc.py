@@ -55,7 +55,7 @@ def assert_same_fit(cluster, local, rtol=1e-9):
 @given(
     seed=st.integers(0, 2**32 - 1),
     cut=cuts(N_SAMPLES, 3),
-    scale=st.sampled_from(["auto", "minmax", "zscore", "l2", "energy", None]),
+    scale=st.sampled_from(["auto", "range", "minmax", "zscore", "l2", "energy", None]),
     n_paces=st.integers(1, 5),
 )
 def test_any_chunking_equals_the_local_fit(seed, cut, scale, n_paces):

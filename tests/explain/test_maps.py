@@ -11,9 +11,9 @@ from manyview.explain._maps import draw_samples
 def test_map_of_one_feature_is_that_feature():
     view = np.array([[0.0], [1.0], [3.0], [4.0]])
     plane = map_samples([view], [0, 0, 1, 1]).views[0]
-    # Scaled to [0, 1], divided by its length; centred. The sign is free.
-    scaled = view[:, 0] / 4
-    expected = (scaled - 0.5) / np.linalg.norm(scaled)
+    # Divided by its range, centred, divided by its length. The sign is free.
+    centred = view[:, 0] / 4 - 0.5
+    expected = centred / np.linalg.norm(centred)
     assert_allclose(np.abs(plane[:, 0]), np.abs(expected))
     assert_array_equal(plane[:, 1], 0)
 
@@ -21,8 +21,7 @@ def test_map_of_one_feature_is_that_feature():
 def test_map_keeps_distances_of_two_features(blobs):
     view = blobs[0][0][:, :2]
     plane = map_samples([view], blobs[1]).views[0]
-    low, high = view.min(axis=0), view.max(axis=0)
-    scaled = (view - low) / (high - low)
+    scaled = (view - view.mean(axis=0)) / np.ptp(view, axis=0)
     scaled /= np.linalg.norm(scaled)
     expected = np.linalg.norm(scaled[0] - scaled[1:], axis=1)
     assert_allclose(np.linalg.norm(plane[0] - plane[1:], axis=1), expected)

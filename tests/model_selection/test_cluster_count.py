@@ -33,7 +33,9 @@ def test_choose_falls_back_to_the_most_stable_number():
 
 @pytest.mark.parametrize("n_clusters", [2, 4])
 def test_choose_n_clusters_finds_clear_clusters(n_clusters):
-    data = make_views(200, n_clusters, (6, 8), separation=9, random_state=n_clusters)
+    data = make_views(
+        200, n_clusters, (6, 8), separation=9, random_state=n_clusters + 6
+    )
     choice = choose_n_clusters(
         data.views, range(2, 7), estimator=QUICK, n_subsamples=4, random_state=0
     )

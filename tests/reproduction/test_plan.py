@@ -68,8 +68,8 @@ def test_method_for_each_view_makes_one_row_per_view(data):
     entries = replace(PAPER, methods=PAPER.methods[:1], repeats=1).entries(data)
     assert [e.label for e in entries] == [e.printed for e in entries]
     assert [(e.label, e.run.params) for e in entries] == [
-        ("KM(1)", '{"n_init":1,"view":0}'),
-        ("KM(2)", '{"n_init":1,"view":1}'),
+        ("KM(1)", '{"n_init":1,"scale":null,"view":0}'),
+        ("KM(2)", '{"n_init":1,"scale":null,"view":1}'),
     ]
 
 

@@ -157,7 +157,10 @@ def _iterate(samples: Samples, at: Progress, max_iter: int) -> Progress:
 def unexplained_shares(
     views: tuple[Rows, ...], centers: tuple[FloatArray, ...], labels: IntArray
 ) -> FloatArray:
-    """(n_views,), share of each view's scatter left around the samples' centres."""
+    """(n_views,), share of each view's scatter left around the samples' centres.
+
+    1 for a view that does not vary, or that nobody has: nothing is known of it.
+    """
     state = SampleState.begin(labels, len(views))
     return unexplained(LocalSamples(views, state, len(centers[0])), centers)
 
@@ -166,4 +169,4 @@ def unexplained(samples: Samples, centers: tuple[FloatArray, ...]) -> FloatArray
     """The same, of samples wherever they live, by one pass."""
     scatter = samples.scatter
     total = samples.measure(centers).total
-    return np.where(scatter > 0, total / np.where(scatter > 0, scatter, 1.0), 0.0)
+    return np.where(scatter > 0, total / np.where(scatter > 0, scatter, 1.0), 1.0)

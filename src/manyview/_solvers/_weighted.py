@@ -216,7 +216,7 @@ class WeightedSamples:
         self.labels[:] = nearest(self.views, self.centers, score_weights)
         self.measure()
         scatter = np.array([view.scatter for view in self.views])
-        divisor = np.where(self.informative, scatter, 1.0)
+        left = self.losses.sum(axis=1) / np.where(self.informative, scatter, 1.0)
         return CentroidResult(
             labels=self.labels,
             objective=history.objective,
@@ -226,7 +226,7 @@ class WeightedSamples:
             centers=self.centers,
             view_weights=view_weights / total,
             score_weights=score_weights,
-            unexplained=self.losses.sum(axis=1) / divisor,
+            unexplained=np.where(self.informative, left, 1.0),
         )
 
 

@@ -25,6 +25,7 @@ class Scale(StrEnum):
     """How views are made comparable."""
 
     auto = "auto"
+    range = "range"
     minmax = "minmax"
     zscore = "zscore"
     l2 = "l2"

@@ -47,7 +47,7 @@ class CAMVC(CentroidClusterer):
     n_init : int, default=10
         Number of restarts. The one that leaves the smallest share of the views'
         scatter unexplained wins; labels play no part in that choice.
-    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default="auto"
+    scale : str or None, default="auto"
         How views are made comparable, as in `NSMVC`.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
@@ -66,7 +66,7 @@ class CAMVC(CentroidClusterer):
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view; they add up to 1.
     unexplained_ : ndarray of shape (n_views,)
-        Share of each view's scatter left within clusters.
+        Share of each view's scatter left within clusters; 1 for a constant view.
     objective_ : float
         Weighted sum of the capped distances.
     n_iter_ : int

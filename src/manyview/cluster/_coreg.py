@@ -40,9 +40,9 @@ class CoReg(SpectralClusterer):
     n_init : int, default=10
         Runs of k-means on the embedding; the one with the smallest inertia gives the
         labels. The embedding itself does not depend on chance.
-    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default=None
-        Scaling of each view before its kernel, as in `NSMVC`. None, as in the authors'
-        code, takes the features as they are.
+    scale : str or None, default="auto"
+        Scaling of each view before its kernel, as in `NSMVC`. The authors' code
+        takes the features as they are, which is None.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
     random_state : int, RandomState instance or None, default=None
@@ -126,7 +126,7 @@ class CoReg(SpectralClusterer):
         coupling: float | Sequence[float] = 0.5,
         n_rounds: int = 5,
         n_init: int = 10,
-        scale: str | None = None,
+        scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,

@@ -58,7 +58,7 @@ class GraphNSMVC(NSMVC):
         an array runs once.
     init : {"k-means++", "random"}, array of labels or callable, default="k-means++"
         As in `NSMVC`, on the embeddings. A callable gets the views themselves.
-    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default="auto"
+    scale : str or None, default="auto"
         How features are made comparable before distances are taken, as in `NSMVC`.
     assignment : {"sequential", "majorize"}, default="sequential"
         As in `NSMVC`.

@@ -53,11 +53,11 @@ class ConcatKMeans(_Lloyd):
         Number of clusters.
     max_iter : int, default=100
         Most iterations of one restart.
-    n_init : int, default=1
+    n_init : int, default=10
         Number of k-means++ starts. The one with the smallest inertia wins.
-    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default=None
+    scale : str or None, default="auto"
         How views are made comparable, as in `NSMVC`. None joins the raw features, as
-        the published comparisons do; views in large units then decide alone.
+        the paper's comparison does; views in large units then decide alone.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
     random_state : int, RandomState instance or None, default=None
@@ -75,7 +75,7 @@ class ConcatKMeans(_Lloyd):
     view_weights_ : ndarray of shape (n_views,)
         The same for all views, adding up to 1: none is preferred.
     unexplained_ : ndarray of shape (n_views,)
-        Share of each view's scatter left within clusters.
+        Share of each view's scatter left within clusters; 1 for a constant view.
     objective_ : float
         Inertia: summed squared distance to the centres, in scaled units.
     n_iter_ : int
@@ -125,8 +125,8 @@ class ConcatKMeans(_Lloyd):
         n_clusters: int = 8,
         *,
         max_iter: int = 100,
-        n_init: int = 1,
-        scale: str | None = None,
+        n_init: int = 10,
+        scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -153,9 +153,9 @@ class ViewKMeans(_Lloyd):
         The view to cluster: its position, or its name.
     max_iter : int, default=100
         Most iterations of one restart.
-    n_init : int, default=1
+    n_init : int, default=10
         Number of k-means++ starts. The one with the smallest inertia wins.
-    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default=None
+    scale : str or None, default="auto"
         How the view is scaled, as in `NSMVC`. None takes the raw features.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
@@ -226,8 +226,8 @@ class ViewKMeans(_Lloyd):
         *,
         view: int | str = 0,
         max_iter: int = 100,
-        n_init: int = 1,
-        scale: str | None = None,
+        n_init: int = 10,
+        scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,

@@ -46,9 +46,9 @@ class MVKKM(CompleteViewsClusterer):
     n_init : int, default=10
         Number of random restarts; the one with the smallest objective wins. The global
         starts run once.
-    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default=None
-        Scaling of each view before its kernel, as in `NSMVC`. None, as in the authors'
-        code, takes the features as they are.
+    scale : str or None, default="auto"
+        Scaling of each view before its kernel, as in `NSMVC`. The authors
+        standardise features ("zscore"); None takes them as they are.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
     random_state : int, RandomState instance or None, default=None
@@ -141,7 +141,7 @@ class MVKKM(CompleteViewsClusterer):
         max_iter: int = 100,
         tol: float = 1e-4,
         n_init: int = 10,
-        scale: str | None = None,
+        scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,

@@ -59,12 +59,15 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         random part. ``"random"`` is the paper's start: random samples as centres and,
         independently, random labels. A callable gets
         ``(views, n_clusters, random_state)`` and returns labels.
-    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default="auto"
-        How views are made comparable; every mode but None ends by dividing the view by
-        its Frobenius norm. ``"minmax"`` maps features to [0, 1] (the paper's protocol
-        here), ``"zscore"`` standardises them, ``"l2"`` gives rows unit length,
-        ``"energy"`` centres only. ``"auto"`` takes ``"l2"`` for non-negative views
-        that are mostly zero (words, counts, links) and ``"minmax"`` for the rest.
+    scale : str or None, default="auto"
+        How views are made comparable: "auto", "range", "minmax", "zscore", "l2",
+        "energy" or None. Every mode but None ends by dividing the view by its
+        Frobenius norm. ``"range"`` divides features by their range and centres
+        them, so that a view's loss is its unexplained share; ``"minmax"`` maps features
+        to [0, 1] (the paper's protocol here), ``"zscore"`` standardises them, ``"l2"``
+        gives rows unit length, ``"energy"`` centres only. ``"auto"`` takes ``"l2"`` for
+        non-negative views that are mostly zero (words, counts, links) and ``"range"``
+        for the rest.
     assignment : {"sequential", "majorize"}, default="sequential"
         ``"sequential"`` assigns samples one by one, as in the paper. ``"majorize"``
         assigns all at once by a bound on the objective that touches it.
@@ -99,7 +102,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     objective_ : float
         Sum of the view losses, each raised to its exponent.
     unexplained_ : ndarray of shape (n_views,)
-        Share of each view's scatter left within clusters.
+        Share of each view's scatter left within clusters; 1 for a constant view.
     joined_pace_ : ndarray of shape (n_views, n_samples)
         Pace at which each sample was first selected; 0 if it lacks the view.
     n_iter_ : int

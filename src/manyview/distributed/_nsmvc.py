@@ -61,7 +61,7 @@ class DaskNSMVC(NSMVC):
         ``"k-means++"`` seeds on a sample of the rows, as `NSMVC` does. Labels may be a
         NumPy or dask array. A callable gets ``(X, n_clusters, random_state)`` and
         returns labels.
-    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default="auto"
+    scale : str or None, default="auto"
         How views are made comparable, as in `NSMVC`.
     view_sizes : list of int or None, default=None
         Splits one table into views: features per view, in column order.

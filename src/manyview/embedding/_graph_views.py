@@ -47,7 +47,7 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
     n_anchors : int, default=2000
         Samples that graphs are learned from. Up to this many, all samples are anchors;
         of more, a random part is, and the others are placed by their nearest anchors.
-    scale : {"auto", "minmax", "zscore", "l2", "energy"} or None, default="auto"
+    scale : str or None, default="auto"
         How features are made comparable before distances are taken, as in `NSMVC`.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
