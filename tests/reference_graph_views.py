@@ -62,9 +62,11 @@ def spectral(graph, n_components):
     values, vectors = values[::-1], vectors[:, ::-1]
     n_anchors = graph.shape[1]
     out = np.zeros((n_anchors, n_components))
+    rest = [max(1 - value, 0) + 1e-3 for value in values]
     for c in range(min(n_components, len(graph), n_anchors)):
         if values[c] > 1e-10:
-            out[:, c] = scaling * (normal.T @ vectors[:, c]) / values[c]
+            commute = math.sqrt(rest[1] / rest[c]) if c > 0 else 1.0
+            out[:, c] = scaling * (normal.T @ vectors[:, c]) / values[c] * commute
     following = values[n_components] if n_components < len(values) else -1.0
     return out, values[min(n_components, len(values)) - 1] - following
 

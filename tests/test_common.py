@@ -112,8 +112,6 @@ def test_training_data_is_not_kept(Estimator):
 def test_every_view_matters(Estimator):
     if Estimator.__name__ == "ViewKMeans":
         pytest.skip("clusters one view by definition")
-    if Estimator.__name__ == "GraphNSMVC":
-        pytest.skip("a mean of graphs may lose splits that only one view has (docs)")
     # Each view separates another pair of clusters: without any of them, one is lost.
     rng = np.random.default_rng(3)
     truth = np.repeat([0, 1, 2, 3], 25)

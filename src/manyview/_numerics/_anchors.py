@@ -19,6 +19,8 @@ from manyview._typing import FloatArray, IntArray
 SMALLEST_WEIGHT = 1e-6
 # Eigenvalues below this are zero: the graph has fewer directions than were asked for.
 SMALLEST_EIGENVALUE = 1e-10
+# Added to 1 - eigenvalue, which is 0 for all pieces of a graph.
+SMALLEST_REST = 1e-3
 # Widths of samples whose nearest anchors all equal them, relative to the others'.
 SMALLEST_WIDTH = 0.1
 
@@ -119,7 +121,8 @@ def spectral_map(graph: sparse.csr_array, n_components: int) -> FloatArray:
     """(n_anchors, n_components) that takes rows of weights to the embedding.
 
     With columns divided by the roots of their sums, the graph Z has Z Z' as affinity of
-    the samples; its eigenvectors follow from the smaller of Z Z' and Z' Z.
+    the samples; its eigenvectors follow from the smaller of Z Z' and Z' Z. They are
+    weighted as in commute times, see `commute_weights`.
     """
     sums = np.asarray(graph.sum(axis=0), dtype=np.float64)
     scaling = 1.0 / np.sqrt(np.where(sums > 0.0, sums, 1.0))
@@ -134,6 +137,22 @@ def spectral_map(graph: sparse.csr_array, n_components: int) -> FloatArray:
         directions, power = pairs.vectors, 0.5
     real = pairs.values > SMALLEST_EIGENVALUE
     divisor = np.where(real, pairs.values, 1.0) ** power
+    factors = real / divisor * commute_weights(pairs.values)
     spectral = np.zeros((n_anchors, n_components))
-    spectral[:, :n_found] = scaling[:, None] * directions * (real / divisor)
+    spectral[:, :n_found] = scaling[:, None] * directions * factors
     return spectral
+
+
+def commute_weights(values: FloatArray) -> FloatArray:
+    """(n_vectors,), ``1 / sqrt(1 - value)`` relative to the second vector's.
+
+    values : descending eigenvalues in [0, 1], the first of them 1. With these weights
+    distances between samples are commute times of a random walk. Where a graph falls
+    into fewer clusters than there are vectors, its last eigenvalues are far from 1
+    compared with the first ones, and its last vectors, which tell apart what belongs
+    together, count little. Without clear clusters all vectors count about equally. The
+    first vector is nearly constant; it counts as the second.
+    """
+    rest = np.maximum(1.0 - values, 0.0) + SMALLEST_REST
+    rest[:1] = rest[1:2] if len(rest) > 1 else 1.0
+    return np.asarray(np.sqrt(rest[0] / rest))
