@@ -323,3 +323,10 @@ def test_forms_of_the_same_numbers_give_the_same_labels():
         # A model takes new samples in any form, whatever it was fitted on.
         assert_array_equal(expected.predict(form), expected.labels_, err_msg=name)
         assert_array_equal(found.predict(views), expected.labels_, err_msg=name)
+
+
+def test_joint_eigenvalues_fall_after_the_number_of_clusters(blobs):
+    values = Opened.of(blobs[0]).learn(6, (5, 10)).eigenvalues
+    assert values[0] == pytest.approx(1.0)
+    assert (np.diff(values) <= 1e-12).all()
+    assert np.argmax(values[:-1] - values[1:]) + 1 == 3

@@ -117,8 +117,12 @@ def participation(coordinates: FloatArray) -> float:
     return float(energies.mean()) ** 2 / total if total > 0.0 else 0.0
 
 
-def spectral_map(graph: sparse.csr_array, n_components: int) -> FloatArray:
+def spectral_map(
+    graph: sparse.csr_array, n_components: int
+) -> tuple[FloatArray, FloatArray]:
     """(n_anchors, n_components) that takes rows of weights to the embedding.
+
+    The eigenvalues, (n_components,), come with it; those that do not exist are 0.
 
     With columns divided by the roots of their sums, the graph Z has Z Z' as affinity of
     the samples; its eigenvectors follow from the smaller of Z Z' and Z' Z. They are
@@ -140,7 +144,9 @@ def spectral_map(graph: sparse.csr_array, n_components: int) -> FloatArray:
     factors = real / divisor * commute_weights(pairs.values)
     spectral = np.zeros((n_anchors, n_components))
     spectral[:, :n_found] = scaling[:, None] * directions * factors
-    return spectral
+    values = np.zeros(n_components)
+    values[:n_found] = pairs.values
+    return spectral, values
 
 
 def commute_weights(values: FloatArray) -> FloatArray:

@@ -57,12 +57,14 @@ class GraphModel:
 
     views : one graph per view, None for a view without two different samples.
     weights : (n_views,), shares of the views in the joint graph; they add up to 1.
+    eigenvalues : (n_components,), of the joint graph, mean over neighbourhood sizes.
     n_neighbors : neighbourhood sizes, ascending.
     n_components : columns per neighbourhood size.
     """
 
     views: tuple[AnchorGraph | None, ...]
     weights: FloatArray
+    eigenvalues: FloatArray
     n_neighbors: tuple[int, ...]
     n_components: int
 
@@ -146,7 +148,7 @@ def learn_graphs(
         for view, mask in zip(views, usable, strict=True)
     ]
     weights = _view_weights(drafts)
-    joint = _joint_maps(drafts, weights, len(drawn), n_components)
+    joint, eigenvalues = _joint_maps(drafts, weights, len(drawn), n_components)
     diffusion = _joint_diffusion(drafts, weights, len(drawn), n_components)
     model = GraphModel(
         views=tuple(
@@ -157,7 +159,8 @@ def learn_graphs(
                 widths=draft.widths,
                 smallest=draft.smallest,
                 maps=tuple(
-                    _anchors.spectral_map(graph, n_components) for graph in draft.graphs
+                    _anchors.spectral_map(graph, n_components)[0]
+                    for graph in draft.graphs
                 ),
                 joint_maps=joint[v],
                 diffusion=diffusion[draft.rows[draft.first]],
@@ -165,6 +168,7 @@ def learn_graphs(
             for v, draft in enumerate(drafts)
         ),
         weights=weights,
+        eigenvalues=eigenvalues,
         n_neighbors=n_neighbors,
         n_components=n_components,
     )
@@ -310,25 +314,30 @@ def _joint_maps(
     weights: FloatArray,
     n_drawn: int,
     n_components: int,
-) -> dict[int, tuple[FloatArray, ...]]:
-    """Per view and neighbourhood size, the part of the joint map for its anchors."""
+) -> tuple[dict[int, tuple[FloatArray, ...]], FloatArray]:
+    """Per view and neighbourhood size, the part of the joint map for its anchors.
+
+    Also the eigenvalues of the joint graph, the mean over neighbourhood sizes.
+    """
     known = {v: draft for v, draft in enumerate(drafts) if draft is not None}
     if not known:
-        return {}
+        return {}, np.zeros(n_components)
     shares = _drawn_shares(drafts, weights, n_drawn)
     cuts = np.cumsum([len(draft.first) for draft in known.values()])[:-1]
     maps: list[list[FloatArray]] = []
+    spectra: list[FloatArray] = []
     for size in range(len(next(iter(known.values())).graphs)):
         spread = [
             sparse.diags_array(shares[v])
             @ _spread(draft.graphs[size], draft.rows, n_drawn)
             for v, draft in known.items()
         ]
-        joint = _anchors.spectral_map(
-            sparse.csr_array(sparse.hstack(spread)), n_components
-        )
+        side_by_side = sparse.csr_array(sparse.hstack(spread))
+        joint, values = _anchors.spectral_map(side_by_side, n_components)
         maps.append(np.split(joint, cuts))
-    return {v: tuple(part[i] for part in maps) for i, v in enumerate(known)}
+        spectra.append(values)
+    parts = {v: tuple(part[i] for part in maps) for i, v in enumerate(known)}
+    return parts, np.mean(spectra, axis=0)
 
 
 def _joint_diffusion(

@@ -58,6 +58,9 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
     ----------
     graph_weights_ : ndarray of shape (n_views,)
         Shares of the views in the joint graph; they add up to 1.
+    joint_eigenvalues_ : ndarray of shape (n_components,)
+        Leading eigenvalues of the joint graph, descending from 1; the mean over
+        neighbourhood sizes. A wide gap after the k-th speaks for k clusters.
     view_sizes_out_ : list of int
         Columns of each embedding, for the ``view_sizes`` of what follows when X is one
         array.
@@ -148,6 +151,7 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
                 random_state=random_source(self.random_state),
             )
         fresh.graph_weights_ = fresh._graph.weights
+        fresh.joint_eigenvalues_ = fresh._graph.eigenvalues
         fresh.view_sizes_out_ = list(fresh._graph.widths)
         fresh.embedding_names_ = [*fresh.view_names_, JOINT, DIFFUSION]
         self.__dict__ = fresh.__dict__
