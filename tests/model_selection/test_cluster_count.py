@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from manyview import NSMVC, ViewError
 from manyview.datasets import make_views
 from manyview.model_selection import choose_n_clusters, recovery
-from manyview.model_selection._cluster_count import _choose
+from manyview.model_selection._cluster_count import _choose, _shortlist
 
 QUICK = NSMVC(n_init=4, assignment="majorize")
 
@@ -20,15 +20,26 @@ def test_recovery_by_hand():
 
 
 def test_choose_takes_the_largest_stable_number():
-    choice = _choose([2, 3, 4, 5], [1.0, 0.5, 0.8, 0.74], [1, 1, 1, 1], 0.75)
-    assert choice.n_clusters == 4
-    assert choice.reached
+    assert _choose([2, 3, 4, 5], [1.0, 0.5, 0.8, 0.74], 0.75) == (4, True)
 
 
 def test_choose_falls_back_to_the_most_stable_number():
-    choice = _choose([2, 3, 4], [0.3, 0.6, 0.5], [1, 1, 1], 0.75)
-    assert choice.n_clusters == 3
-    assert not choice.reached
+    assert _choose([2, 3, 4], [0.3, 0.6, 0.5], 0.75) == (3, False)
+
+
+def test_shortlist_has_the_widest_gaps_and_what_is_beside_the_widest():
+    gaps = {2: 0.3, 3: 0.0, 4: 0.1, 5: 0.4, 6: 0.0, 7: 0.2, 8: 0.05, 9: 0.0}
+    assert _shortlist(range(2, 10), gaps) == [2, 4, 5, 6, 7]
+    assert _shortlist([2, 5], gaps) == [2, 5]
+
+
+def test_gaps_spare_fits_and_come_with_the_choice():
+    data = make_views(200, 4, (6, 8), separation=9, random_state=3)
+    choice = choose_n_clusters(data.views, n_subsamples=2, random_state=0)
+    assert choice.n_clusters == 4
+    assert {3, 4, 5} <= set(choice.candidates)
+    assert len(choice.candidates) == len(choice.gaps) <= 6
+    assert choice.candidates[int(np.argmax(choice.gaps))] == 4
 
 
 @pytest.mark.parametrize("n_clusters", [2, 4])
@@ -41,6 +52,7 @@ def test_choose_n_clusters_finds_clear_clusters(n_clusters):
     )
     assert choice.n_clusters == n_clusters
     assert choice.candidates == (2, 3, 4, 5, 6)
+    assert choice.gaps == ()
     at = choice.candidates.index(n_clusters)
     assert choice.weakest[at] > 0.95
     assert choice.agreement[at] > 0.95

@@ -105,6 +105,7 @@ def test_report_without_classes_does_not_speak_of_them(fitted, tmp_path):
 def test_report_shows_how_the_number_was_chosen(fitted, tmp_path):
     model, views, _ = fitted
     choice = ClusterCountChoice(
+        gaps=(),
         n_clusters=3,
         candidates=(2, 3),
         weakest=(0.4, 0.9),

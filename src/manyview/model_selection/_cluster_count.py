@@ -1,4 +1,5 @@
-"""The number of clusters, by how well clusters are found again on subsamples."""
+"""The number of clusters, by gaps in the spectrum of the graph views and by how well
+clusters are found again on subsamples."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from manyview._random import random_source
 from manyview._typing import FloatArray, IntArray
 from manyview._views import ViewSet, check_views
-from manyview.cluster import NSMVC
+from manyview.cluster import GraphNSMVC
+from manyview.embedding import GraphViews
 from manyview.exceptions import ViewError
 
 OnProgress = Callable[[int, int], None]
@@ -22,6 +24,9 @@ OnProgress = Callable[[int, int], None]
 # A cluster that is found again with a mean Jaccard index of this counts as stable
 # (Hennig, 2007).
 STABLE = 0.75
+# Candidates with the widest gaps after their eigenvalue that stability is tried on,
+# beside one cluster less and one more than the widest gap of all speaks for.
+WIDEST_GAPS = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +38,11 @@ class ClusterCountChoice:
     n_clusters : int
         The chosen number.
     candidates : tuple of int
-        Numbers that were tried, in rising order.
+        Numbers that were tried, in rising order: with graph views, those with the
+        widest gaps.
+    gaps : tuple of float
+        For each candidate, the gap after its eigenvalue in the spectrum of the joint
+        graph; empty if the estimator has no graph.
     weakest : tuple of float
         For each candidate, how well its least stable cluster is found again: the mean
         Jaccard index over subsamples.
@@ -48,6 +57,7 @@ class ClusterCountChoice:
 
     n_clusters: int
     candidates: tuple[int, ...]
+    gaps: tuple[float, ...]
     weakest: tuple[float, ...]
     agreement: tuple[float, ...]
     threshold: float
@@ -61,17 +71,19 @@ def choose_n_clusters(
     estimator: Any = None,
     n_subsamples: int = 6,
     subsample: float = 0.8,
-    max_samples: int = 2000,
+    max_samples: int = 1000,
     threshold: float = STABLE,
     random_state: int | np.random.RandomState | None = None,
     on_progress: OnProgress | None = None,
 ) -> ClusterCountChoice:
-    """Choose the number of clusters by the stability of every single cluster.
+    """Choose the number of clusters by eigengaps and by the stability of clusters.
 
-    For each candidate the data is clustered once as a whole and once on each of several
-    random subsamples. A cluster is stable if the subsamples find it again. The largest
-    number whose clusters are all stable wins; if there is none, the number whose
-    weakest cluster is most stable. Known classes play no part.
+    A graph that falls into k clusters has k eigenvalues near 1 and a gap after them, so
+    with graph views only the candidates with the widest gaps, and the two beside the
+    very widest, are looked at. For each the data is clustered once as a whole and once
+    on each of several random subsamples. A cluster is stable if the subsamples find it
+    again. The largest number whose clusters are all stable wins; if there is none, the
+    number whose weakest cluster is most stable. Known classes play no part.
 
     Parameters
     ----------
@@ -83,12 +95,13 @@ def choose_n_clusters(
     estimator : estimator, default=None
         What clusters; its ``n_clusters`` and ``random_state`` are replaced, and
         ``n_init`` is raised to the number of clusters where it is lower. None means
-        ``NSMVC(n_init=5, assignment="majorize")``.
+        ``GraphNSMVC(n_init=5)``. Other estimators than `GraphNSMVC` have no graph, and
+        all candidates are tried.
     n_subsamples : int, default=6
         Subsamples per candidate.
     subsample : float in (0, 1), default=0.8
         Share of the samples in each.
-    max_samples : int, default=2000
+    max_samples : int, default=1000
         Work on no more than these, drawn at random, to keep large data affordable.
     threshold : float, default=0.75
         Mean Jaccard index from which a cluster counts as stable.
@@ -116,12 +129,16 @@ def choose_n_clusters(
     3
     """
     if estimator is None:
-        estimator = NSMVC(n_init=5, assignment="majorize")
+        estimator = GraphNSMVC(n_init=5)
     views = check_views(X, view_sizes=estimator.view_sizes)
     source = random_source(random_state)
     everyone = _draw(views.n_samples, min(max_samples, views.n_samples), source)
     n_drawn = int(subsample * len(everyone))
     tried = _check_candidates(candidates, n_drawn)
+    gaps: dict[int, float] = {}
+    if isinstance(estimator, GraphNSMVC):
+        gaps = _eigengaps(estimator, tried, _part(views, everyone), source)
+        tried = _shortlist(tried, gaps)
     # The same subsamples and seeds for every candidate: the curve is paired.
     draws = [_draw(len(everyone), n_drawn, source) for _ in range(n_subsamples)]
     seeds = [int(seed) for seed in source.randint(2**31 - 1, size=n_subsamples + 1)]
@@ -151,7 +168,16 @@ def choose_n_clusters(
             for rows, labels in zip(draws, parts, strict=True)
         ]
         agreement.append(float(np.mean(scores)))
-    return _choose(tried, weakest, agreement, threshold)
+    n_clusters, reached = _choose(tried, weakest, threshold)
+    return ClusterCountChoice(
+        n_clusters=n_clusters,
+        candidates=tuple(tried),
+        gaps=tuple(gaps[k] for k in tried if k in gaps),
+        weakest=tuple(weakest),
+        agreement=tuple(agreement),
+        threshold=threshold,
+        reached=reached,
+    )
 
 
 def recovery(reference: Any, labels: Any, n_clusters: int) -> FloatArray:
@@ -189,21 +215,13 @@ def recovery(reference: Any, labels: Any, n_clusters: int) -> FloatArray:
 
 
 def _choose(
-    tried: Sequence[int],
-    weakest: Sequence[float],
-    agreement: Sequence[float],
-    threshold: float,
-) -> ClusterCountChoice:
+    tried: Sequence[int], weakest: Sequence[float], threshold: float
+) -> tuple[int, bool]:
+    """The chosen number, and whether all of its clusters are stable."""
     stable = [k for k, value in zip(tried, weakest, strict=True) if value >= threshold]
-    chosen = stable[-1] if stable else tried[int(np.argmax(weakest))]
-    return ClusterCountChoice(
-        n_clusters=chosen,
-        candidates=tuple(tried),
-        weakest=tuple(weakest),
-        agreement=tuple(agreement),
-        threshold=threshold,
-        reached=bool(stable),
-    )
+    if stable:
+        return stable[-1], True
+    return tried[int(np.argmax(weakest))], False
 
 
 def _check_candidates(candidates: Iterable[int], n_drawn: int) -> list[int]:
@@ -241,11 +259,38 @@ def _with_clusters(estimator: Any, n_clusters: int, seed: int) -> Any:
     return model
 
 
+def _part(views: ViewSet, rows: IntArray) -> dict[str, Any]:
+    pairs = zip(views.names, views.arrays, strict=True)
+    return {name: array[rows] for name, array in pairs}
+
+
+def _eigengaps(
+    estimator: GraphNSMVC,
+    tried: Sequence[int],
+    part: dict[str, Any],
+    source: np.random.RandomState,
+) -> dict[int, float]:
+    """Per candidate, the fall from its eigenvalue to the next."""
+    graphs = GraphViews(
+        n_components=tried[-1] + 1,
+        n_neighbors=estimator.n_neighbors,
+        n_anchors=estimator.n_anchors,
+        scale=estimator.scale,
+        random_state=source,
+    )
+    values = graphs.fit(part).joint_eigenvalues_
+    return {k: float(values[k - 1] - values[k]) for k in tried}
+
+
+def _shortlist(tried: Sequence[int], gaps: dict[int, float]) -> list[int]:
+    by_gap = sorted(tried, key=lambda k: -gaps[k])
+    widest = by_gap[0]
+    beside = {widest - 1, widest + 1}.intersection(tried)
+    return sorted(beside.union(by_gap[:WIDEST_GAPS]))
+
+
 def _labels(model: Any, views: ViewSet, rows: IntArray) -> IntArray:
-    part = {
-        name: array[rows] for name, array in zip(views.names, views.arrays, strict=True)
-    }
     with warnings.catch_warnings():
         # A run cut short is as good a test of stability as any other.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return np.asarray(model.fit(part).labels_)
+        return np.asarray(model.fit(_part(views, rows)).labels_)
