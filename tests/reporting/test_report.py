@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 from manyview import NSMVC, ViewError
+from manyview._views import check_views
+from manyview.cluster._clustering import label_clustering
 from manyview.model_selection import ClusterCountChoice
 from manyview.reporting import report
-from manyview.reporting._report import _whole_numbers, report_labels
+from manyview.reporting._report import _whole_numbers, write_report
 from manyview.reporting._subject import ReportOptions
 
 NASTY = '<img src=x onerror="alert(1)">'
@@ -127,11 +129,10 @@ def test_report_with_missing_views_leaves_gaps(blobs, tmp_path):
     assert None not in block(page, "data-map")["maps"][0]["x"]
 
 
-def test_report_labels_needs_no_estimator(blobs, tmp_path):
+def test_report_of_labels_needs_no_estimator(blobs, tmp_path):
+    clustering = label_clustering(check_views(blobs[0]), blobs[1])
     options = ReportOptions(title="Labels")
-    path = report_labels(
-        blobs[1], blobs[0], tmp_path / "r.html", method="SAMVC", options=options
-    )
+    path = write_report(tmp_path / "r.html", clustering, options, method="SAMVC")
     page = path.read_text(encoding="utf-8")
     assert "SAMVC" in words(page)
     assert "Self-pacing" not in words(page)

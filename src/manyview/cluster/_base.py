@@ -18,8 +18,10 @@ from manyview._random import random_source
 from manyview._results import IterationRecord, OnIteration, SolverResult
 from manyview._sklearn_compat import _fit_context, _openmp_effective_n_threads
 from manyview._threads import one_blas_thread
+from manyview._typing import IntArray
 from manyview._view_input import ViewInput
 from manyview._views import ViewSet
+from manyview.cluster._clustering import Clustering, label_clustering
 from manyview.exceptions import ViewError
 
 OnRestartIteration = Callable[[int, IterationRecord], None]
@@ -40,6 +42,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
     }
 
     n_clusters: int
+    labels_: IntArray
     random_state: int | np.random.RandomState | None
     n_jobs: int | None = None
     verbose: int = 0
@@ -74,8 +77,53 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         self.__dict__ = fresh.__dict__
         return self
 
-    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
-        """Set all fitted attributes."""
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_clustering(
+        self, X: Any, *, on_iteration: OnRestartIteration | None = None
+    ) -> Clustering:
+        """Fit, and return the labels together with the checked and scaled views.
+
+        Parameters
+        ----------
+        X, on_iteration
+            As in `fit`.
+
+        Returns
+        -------
+        clustering : Clustering
+            What explanations, maps and reports are made from.
+        """
+        fresh = self._unfitted()
+        views, prepared = fresh._fit(X, on_iteration)
+        self.__dict__ = fresh.__dict__
+        return self._clustering(views, prepared)
+
+    def clustering(self, X: Any) -> Clustering:
+        """The labels of the fit together with the views of its samples.
+
+        Parameters
+        ----------
+        X : same forms as in `fit`
+            The samples of the fit.
+
+        Returns
+        -------
+        clustering : Clustering
+            What explanations, maps and reports are made from.
+        """
+        return self._clustering(self._check_views(X, reset=False), None)
+
+    def _clustering(self, views: ViewSet, prepared: Any) -> Clustering:
+        """Labels and distances of the samples of the fit.
+
+        `prepared` is what `_prepare` made of the views, or None. A method without
+        centres has no distances of its own: its labels are measured by cluster means.
+        """
+        weights = getattr(self, "view_weights_", None)
+        return label_clustering(views, self.labels_, weights)
+
+    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> Any:
+        """Set all fitted attributes; returns the views and what `_prepare` made."""
         from manyview._solvers._restarts import choose_restart
 
         views = self._check_views(X, reset=True)
@@ -94,6 +142,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
             best = choose_restart(self._run_restarts(run, seeds))
         self._store(best)
         self._warn_unless_converged(best)
+        return views, prepared
 
     def _prepare(self, views: ViewSet) -> Any:
         """What every restart works on: scaled rows, graphs, kernels."""

@@ -17,6 +17,7 @@ from manyview._typing import FloatArray, IntArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
 from manyview.cluster._base import BaseMultiViewClusterer, as_labels
+from manyview.cluster._clustering import Clustering, check_labels
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
@@ -36,8 +37,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     """Non-linear fusion for self-paced multi-view clustering.
 
     Clusters samples described by several views at once. Every view's loss gets an
-    exponent of its own, so unreliable views lose influence, and samples join from
-    easy to hard.
+    exponent of its own, and samples join from easy to hard.
 
     Parameters
     ----------
@@ -211,9 +211,27 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         labels : ndarray of shape (n_samples,)
             Cluster of each sample.
         """
+        return self.assign(X).labels
+
+    def assign(self, X: Any) -> Clustering:
+        """New samples together with the clusters that `predict` gives them.
+
+        Parameters
+        ----------
+        X : same forms as in `predict`
+            New samples.
+
+        Returns
+        -------
+        clustering : Clustering
+            What explanations, maps and reports are made from.
+        """
         from manyview._solvers._nearest import nearest_clusters
 
-        return nearest_clusters(self._open(X), *self._linear_model())
+        views = self._check_views(X, reset=False)
+        rows = self._open_checked(views)
+        labels = nearest_clusters(rows, *self._linear_model())
+        return self._measured(views, rows, labels)
 
     def transform(self, X: Any) -> Any:
         """Fused distance of samples to each cluster's centre.
@@ -255,13 +273,10 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
             Between minus the number of views (nothing explained) and 0, on data like
             that of `fit`. Unlike the objective it compares between fits.
         """
-        from manyview._solvers._nearest import nearest_clusters
         from manyview._solvers._nsmvc import unexplained_shares
 
-        rows = self._open(X)
-        centers, weights = self._linear_model()
-        labels = nearest_clusters(rows, centers, weights)
-        return -float(unexplained_shares(rows, centers, labels).sum())
+        found = self.assign(X)
+        return -float(unexplained_shares(found.rows, found.centers, found.labels).sum())
 
     @property
     def _n_features_out(self) -> int:
@@ -347,11 +362,28 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         self.n_iter_ = best.n_iter
         self.history_ = best.history
 
-    def _open(self, X: Any) -> tuple[Rows, ...]:
-        """New samples through the scales learned in fit."""
-        return self._open_checked(self._check_views(X, reset=False))
+    def _clustering(self, views: ViewSet, prepared: _Prepared | None) -> Clustering:
+        rows = self._open_checked(views) if prepared is None else prepared.rows
+        labels = check_labels(self.labels_, views.n_samples)
+        return self._measured(views, rows, labels, unexplained=self.unexplained_)
+
+    def _measured(
+        self, views: ViewSet, rows: tuple[Rows, ...], labels: IntArray, **known: Any
+    ) -> Clustering:
+        """Labels of any samples, measured by the centres and weights of the fit."""
+        centers, slopes = self._linear_model()
+        return Clustering(
+            views=views,
+            labels=labels,
+            rows=rows,
+            centers=centers,
+            weights=slopes / slopes.sum(),
+            view_weights=self.view_weights_,
+            **known,
+        )
 
     def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
+        """Samples through the scales learned in fit."""
         from manyview._rows import open_views
 
         return open_views(views, self.scales_)

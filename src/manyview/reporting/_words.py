@@ -85,15 +85,16 @@ def map_sentence(subject: Subject) -> str:
 
 
 def views_sentence(subject: Subject) -> str:
-    """What the three measures of a view mean."""
+    """What the measures of a view mean."""
     text = (
-        "Agreement: how often a view alone wants the final cluster. Explained: how "
-        "much of the view's scatter lies between clusters."
+        "Explained: how much of the view's scatter lies between clusters; near 0 for a "
+        "view that does not show them. Agreement: how often the view alone wants the "
+        "final cluster."
     )
-    if subject.paced:
-        text += (
-            " Exponent: how strongly the view's loss counts in the fit, 1 for the most "
-            "reliable one."
+    if subject.weighted:
+        text = (
+            "Weight: the view's share of influence on the clusters; weights add up to "
+            "100 %. " + text
         )
     return text
 
@@ -184,10 +185,10 @@ def settings(subject: Subject) -> list[tuple[str, str]]:
 
 def shape_facts(subject: Subject) -> list[tuple[str, str]]:
     """Size of the data."""
-    names = subject.explanation.view_names
+    views = subject.clustering.views
     widths = ", ".join(
         f"{name} {width:,}"
-        for name, width in zip(names, subject.n_features, strict=True)
+        for name, width in zip(views.names, views.n_features, strict=True)
     )
     return [("samples", f"{len(subject.ids):,}"), ("features", widths)]
 
