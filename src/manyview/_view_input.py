@@ -15,7 +15,6 @@ from manyview._views import (
     ViewLayout,
     ViewSet,
     check_views,
-    has_named_views,
     is_single_array,
 )
 from manyview.exceptions import ViewError
@@ -53,7 +52,7 @@ class ViewInput:
             self._remember_layout(
                 views.names,
                 views.n_features,
-                named=has_named_views(X),
+                named=views.named,
                 feature_names=views.feature_names,
             )
         return views

@@ -118,7 +118,7 @@ def test_cluster_pipes_labels_to_stdout_and_talks_on_stderr(run, files, views, b
     ]
 
 
-def test_cluster_prints_bars_for_sizes_and_exponents(run, files):
+def test_cluster_prints_bars_for_sizes_and_weights(run, files):
     done = run("cluster", files / "all.npz", "-k", 3, *QUICK, "--labels", "y")
     lines = done.out.splitlines()
     assert sum("█" in line for line in lines) == 6

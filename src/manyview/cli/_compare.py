@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from manyview.cli import _options as opt
 from manyview.cli import _render
 from manyview.cli._methods import make_estimator, method_names, understood
-from manyview.cli._progress import method_progress
+from manyview.cli._progress import progress_bar
+from manyview.cli._result import scores
 from manyview.cli._sources import as_views, load_sources, make_request
-from manyview.cli._summary import scores
 from manyview.datasets import MultiViewData
 from manyview.metrics import adjusted_rand_score
 
@@ -34,7 +34,7 @@ Count = Annotated[
 Methods = Annotated[
     str | None,
     typer.Option(
-        help="Comma-separated methods; all if not said.",
+        help="Comma-separated methods; all by default.",
         rich_help_panel=opt.METHOD,
         show_default=False,
     ),
@@ -68,21 +68,14 @@ def compare_command(
 
       manyview compare views.mat -k 7 --methods nsmvc,samvc --json
     """
-    request = make_request(
-        sources,
-        labels=labels,
-        ids=ids,
-        align=align.value,
-        variables=variables,
-        header=header,
-    )
+    request = make_request(sources, labels, ids, align, variables, header)
     settings: dict[str, Any] = {
         "n_clusters": n_clusters,
         "random_state": seed,
         **opt.scale_setting(scale),
     }
     chosen = list(method_names()) if methods is None else methods.split(",")
-    # Made first: a name that is none should not cost the time of the others.
+    # Made before any of them runs: an unknown name is an error at once.
     estimators = [make_estimator(name.strip(), {}) for name in chosen]
     data = load_sources(request)
     content = compare(data, estimators, settings)
@@ -99,10 +92,11 @@ def compare(
     views = as_views(data)
     rows = []
     found: dict[str, Any] = {}
-    with method_progress(_render.err, len(estimators)) as tell:
-        for estimator in estimators:
+    with progress_bar("Comparing", len(estimators)) as update:
+        for n_done, estimator in enumerate(estimators):
             name = type(estimator).__name__
-            tell(name)
+            if update is not None:
+                update(completed=n_done, state=name)
             row, labels = _try(estimator, views, data.target, settings)
             rows.append({"method": name, **row})
             if labels is not None:

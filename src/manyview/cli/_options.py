@@ -12,7 +12,7 @@ import typer
 from manyview.cli._methods import method_names
 from manyview.datasets import list_datasets
 
-# Where the running command finds its own words and whether to show stack traces.
+# Keys of the context: the arguments as given, and whether to show stack traces.
 ARGUMENTS = "manyview.arguments"
 DEBUG = "manyview.debug"
 
@@ -60,7 +60,7 @@ def _complete_methods(incomplete: str) -> list[str]:
     return [name for name in method_names() if name.startswith(incomplete.lower())]
 
 
-def spoken_command(ctx: typer.Context) -> str:
+def given_command(ctx: typer.Context) -> str:
     """The command line as it was given, quoted for a shell."""
     return shlex.join(["manyview", *ctx.meta.get(ARGUMENTS, [])])
 
@@ -108,7 +108,7 @@ Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether text tables start with column names; guessed if not said.",
+        help="Whether text tables start with column names; guessed by default.",
         rich_help_panel=DATA,
         show_default=False,
     ),
@@ -133,7 +133,7 @@ Seed = Annotated[
 ScaleOption = Annotated[
     Scale | None,
     typer.Option(
-        help="How views are made comparable; the method's own choice if not said.",
+        help="How views are made comparable; by default the method's own choice.",
         rich_help_panel=METHOD,
         show_default=False,
     ),
@@ -143,7 +143,7 @@ NInit = Annotated[
     typer.Option(
         "--n-init",
         min=1,
-        help="Restarts; the method's own number if not said.",
+        help="Restarts; by default the method's own number.",
         rich_help_panel=METHOD,
         show_default=False,
     ),
@@ -171,7 +171,7 @@ OutFile = Annotated[
     typer.Option(
         "--out",
         "-o",
-        help="File to write; stdout if not said.",
+        help="File to write; stdout by default.",
         rich_help_panel=OUTPUT,
         show_default=False,
     ),
