@@ -17,11 +17,7 @@ from manyview.metrics import clustering_accuracy
 
 ESTIMATORS = [getattr(manyview.cluster, name) for name in manyview.cluster.__all__]
 # Graphs and kernels between samples have no place for a sample that lacks a view.
-NEED_EVERY_VIEW = [
-    Estimator
-    for Estimator in ESTIMATORS
-    if Estimator.__name__ in {"AMGL", "CoReg", "CoTrain", "MVKKM"}
-]
+NEED_EVERY_VIEW = [Estimator for Estimator in ESTIMATORS if Estimator._needs_every_view]
 
 
 def build(Estimator, n_clusters=3, **params):

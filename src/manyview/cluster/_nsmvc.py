@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manyview._results import NSMVCResult, OnIteration
-from manyview._scaling import SCALES, ViewScale
-from manyview._sklearn_compat import Interval, StrOptions, _get_output_config
+from manyview._scaling import ViewScale
+from manyview._sklearn_compat import StrOptions, _get_output_config
 from manyview._typing import FloatArray, IntArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
@@ -151,18 +150,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "pace_start": [Interval(Real, 0, 1, closed="both")],
-        "n_paces": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        **BaseMultiViewClusterer._parameter_constraints,
         "init": [StrOptions({"k-means++", "random"}), "array-like", callable],
-        "scale": [StrOptions(set(SCALES)), None],
         "assignment": [StrOptions({"sequential", "majorize"})],
-        "view_sizes": ["array-like", None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
     }
 
     def __init__(
@@ -345,7 +335,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     def _store(self, best: NSMVCResult) -> None:
         from manyview._numerics._pacing import view_slopes
 
-        self.labels_ = best.labels
+        super()._store(best)
         self._centers = best.centers
         self.cluster_centers_ = [
             scale.to_user_units(centers)
@@ -359,8 +349,6 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         self.objective_ = best.objective
         self.unexplained_ = best.unexplained
         self.joined_pace_ = best.joined_pace
-        self.n_iter_ = best.n_iter
-        self.history_ = best.history
 
     def _clustering(self, views: ViewSet, prepared: _Prepared | None) -> Clustering:
         rows = self._open_checked(views) if prepared is None else prepared.rows
