@@ -68,6 +68,11 @@ class Subject:
         return len(self.history) > 0 and isinstance(self.history[0], PaceRecord)
 
     @property
+    def embedded(self) -> bool:
+        """Whether distances are taken in graph embeddings of the views."""
+        return hasattr(self.estimator, "embedding_names_")
+
+    @property
     def weighted(self) -> bool:
         """Whether the method weighs the views."""
         return hasattr(self.estimator, "view_weights_")

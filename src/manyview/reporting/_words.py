@@ -71,10 +71,11 @@ def tiles(subject: Subject) -> list[dict[str, str]]:
 def map_sentence(subject: Subject) -> str:
     """How the maps are made, and whether they show everyone."""
     n_shown, n_samples = len(subject.sample_map.samples), len(subject.ids)
+    embedded = " of the view's graph embedding" if subject.embedded else ""
     text = (
-        "Each map shows the first two principal components. Point at a sample to find "
-        "it in every view; click it, or choose a cluster, to highlight the cluster. "
-        "Escape clears."
+        f"Each map shows the first two principal components{embedded}. Point at a "
+        "sample to find it in every view; click it, or choose a cluster, to highlight "
+        "the cluster. Escape clears."
     )
     if n_shown < n_samples:
         text += (
@@ -86,15 +87,16 @@ def map_sentence(subject: Subject) -> str:
 
 def views_sentence(subject: Subject) -> str:
     """What the measures of a view mean."""
+    of_what = "scatter of the view's graph embedding" if subject.embedded else "scatter"
     text = (
-        "Explained: how much of the view's scatter lies between clusters; near 0 for a "
-        "view that does not show them. Agreement: how often the view alone wants the "
-        "final cluster."
+        f"Explained: share of the {of_what} that lies between clusters; near 0 for a "
+        "view that does not show them. Agreement: how often the view alone would "
+        "choose the final cluster."
     )
     if subject.weighted:
         text = (
             "Weight: the view's share of influence on the clusters; weights add up to "
-            "100 %. " + text
+            "1. " + text
         )
     return text
 
