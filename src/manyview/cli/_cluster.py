@@ -16,7 +16,6 @@ from manyview._views import ViewSet, check_views
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
 from manyview.cli._dask import run_on_dask
-from manyview.cli._methods import make_estimator
 from manyview.cli._progress import choice_progress, fit_progress
 from manyview.cli._result import Result
 from manyview.cli._sources import Request, as_views, load_sources, make_request
@@ -72,7 +71,7 @@ CheckpointFolder = Annotated[
     typer.Option(
         "--checkpoint",
         metavar="FOLDER",
-        help="With --dask: keep what is needed to go on, should the run be broken off.",
+        help="With --dask: store the state there, to continue an interrupted fit.",
         rich_help_panel=opt.METHOD,
         show_default=False,
     ),
@@ -133,7 +132,7 @@ def cluster_command(
     command = opt.given_command(ctx)
     if dask is None:
         _refuse_alone("--checkpoint", checkpoint)
-        result = _run(request, make_estimator(method, settings), counts, command)
+        result = _run(request, opt.make_estimator(method, settings), counts, command)
     else:
         _check_dask_options(request, method, assignment, counts)
         settings |= {"n_clusters": counts[0], "checkpoint": checkpoint}
@@ -179,8 +178,8 @@ def _run(request: Request, estimator: Any, counts: range, command: str) -> Resul
     views = check_views(as_views(data))
     choice = _choose(views, counts, estimator) if len(counts) > 1 else None
     estimator.set_params(n_clusters=choice.n_clusters if choice else counts[0])
-    with fit_progress(estimator) as tell:
-        clustering = estimator.fit_clustering(views, on_iteration=tell)
+    with fit_progress(estimator) as on_iteration:
+        clustering = estimator.fit_clustering(views, on_iteration=on_iteration)
     explanation = explain_clustering(clustering)
     return Result(
         request=request,
@@ -210,13 +209,13 @@ def _choose(views: ViewSet, counts: range, estimator: Any) -> ClusterCountChoice
     tester = NSMVC(n_init=5, assignment="majorize", scale=estimator.scale)
     # A subsample of 80 % must hold as many samples as there are clusters.
     most = max(2, min(counts[-1], int(0.8 * min(views.n_samples, 2000))))
-    with choice_progress() as tell:
+    with choice_progress() as on_progress:
         return choose_n_clusters(
             views,
             range(counts[0], most + 1),
             estimator=tester,
             random_state=estimator.random_state,
-            on_progress=tell,
+            on_progress=on_progress,
         )
 
 

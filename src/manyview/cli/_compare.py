@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyview.cli import _options as opt
 from manyview.cli import _render
-from manyview.cli._methods import make_estimator, method_names, understood
 from manyview.cli._progress import progress_bar
 from manyview.cli._result import scores
 from manyview.cli._sources import as_views, load_sources, make_request
@@ -74,9 +73,9 @@ def compare_command(
         "random_state": seed,
         **opt.scale_setting(scale),
     }
-    chosen = list(method_names()) if methods is None else methods.split(",")
+    chosen = list(opt.method_names()) if methods is None else methods.split(",")
     # Made before any of them runs: an unknown name is an error at once.
-    estimators = [make_estimator(name.strip(), {}) for name in chosen]
+    estimators = [opt.make_estimator(name.strip(), {}) for name in chosen]
     data = load_sources(request)
     content = compare(data, estimators, settings)
     if as_json:
@@ -121,7 +120,7 @@ def _try(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            estimator.set_params(**understood(estimator, settings)).fit(views)
+            estimator.set_params(**opt.understood(estimator, settings)).fit(views)
     except Exception as error:  # noqa: BLE001 - whatever it was, the others go on
         reason = str(error) or type(error).__name__
         return {"seconds": None, "sizes": None, "scores": None, "error": reason}, None

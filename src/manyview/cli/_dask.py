@@ -58,14 +58,14 @@ def connect(address: str) -> Iterator[None]:
 
 
 def _start_local(distributed: Any, n_workers: int) -> Any:
-    """Worker processes that leave Ctrl-C to this one: it reaches the whole terminal."""
+    """Worker processes that ignore Ctrl-C, which reaches the whole terminal."""
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return distributed.LocalCluster(
             n_workers=max(1, n_workers),
             threads_per_worker=1,
             host="127.0.0.1",
-            # Nobody but this machine may look on: the dashboard asks for no password.
+            # Reachable from this machine only: the dashboard asks for no password.
             dashboard_address="127.0.0.1:0",
             silence_logs="ERROR",
         )
@@ -86,11 +86,11 @@ def run_on_dask(
     started = time.perf_counter()
     with connect(address):
         try:
-            with fit_progress(estimator) as tell:
-                estimator.fit(sources, on_iteration=tell)
+            with fit_progress(estimator) as on_iteration:
+                estimator.fit(sources, on_iteration=on_iteration)
         except KeyboardInterrupt:
             if estimator.checkpoint is not None:
-                _render.note("Repeat the command to go on from the checkpoint.")
+                _render.note("Repeat the command to continue from the checkpoint.")
             raise
         seconds = time.perf_counter() - started
         model = estimator.to_local()

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the estimators they describe."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from manyview.cli._methods import method_names
+from manyview import cluster
 from manyview.datasets import list_datasets
+from manyview.exceptions import ViewError
 
 # Keys of the context: the arguments as given, and whether to show stack traces.
 ARGUMENTS = "manyview.arguments"
@@ -52,7 +53,7 @@ def _set_debug(ctx: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
-def _complete_sources(incomplete: str) -> list[str]:
+def complete_datasets(incomplete: str) -> list[str]:
     return [name for name in list_datasets() if name.startswith(incomplete)]
 
 
@@ -70,7 +71,7 @@ Sources = Annotated[
     typer.Argument(
         help="A known data set (see [bold]manyview datasets[/bold]), one file per "
         "view, or one file with several views. NAME=FILE names a view.",
-        autocompletion=_complete_sources,
+        autocompletion=complete_datasets,
         show_default=False,
     ),
 ]
@@ -85,7 +86,7 @@ Labels = Annotated[
 Ids = Annotated[
     str | None,
     typer.Option(
-        help="Column with the sample ids, if it is not found by itself.",
+        help="Column with the sample ids, if it is not recognised.",
         rich_help_panel=DATA,
     ),
 ]
@@ -150,7 +151,7 @@ NInit = Annotated[
 ]
 AsJson = Annotated[
     bool,
-    typer.Option("--json", help="Print JSON for machines.", rich_help_panel=OUTPUT),
+    typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT),
 ]
 Force = Annotated[
     bool,
@@ -183,3 +184,30 @@ def scale_setting(scale: Any) -> dict[str, str | None]:
     if scale is None:
         return {}
     return {"scale": None if scale.value == "none" else str(scale.value)}
+
+
+def method_names() -> dict[str, str]:
+    """Lower-case name -> class name, for every estimator there is."""
+    return {name.lower(): name for name in cluster.__all__}
+
+
+def make_estimator(method: str, settings: dict[str, Any]) -> Any:
+    """An estimator with these settings; one it does not have is an error."""
+    known = method_names()
+    try:
+        estimator = getattr(cluster, known[method.lower()])()
+    except KeyError:
+        msg = f"--method {method!r} is not one of {', '.join(known)}."
+        raise ViewError(msg) from None
+    unknown = sorted(set(settings) - set(estimator.get_params()))
+    if unknown:
+        option = unknown[0].replace("_", "-")
+        msg = f"{type(estimator).__name__} has no --{option}. Leave the option out."
+        raise ViewError(msg)
+    return estimator.set_params(**settings)
+
+
+def understood(estimator: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """The part of the settings that an estimator has."""
+    names = estimator.get_params()
+    return {name: value for name, value in settings.items() if name in names}

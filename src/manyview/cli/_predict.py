@@ -44,8 +44,8 @@ def predict_command(
     """Assign new samples to the clusters of a saved model.
 
     Prints sample, cluster and confidence as CSV. Views are matched by name (the
-    file's name, unless NAME=FILE says otherwise); a view that no new sample has
-    may be left out.
+    file's name, or NAME in NAME=FILE); a view that no new sample has may be
+    left out.
 
     [bold]Examples[/bold]
 

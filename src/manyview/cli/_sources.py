@@ -24,7 +24,7 @@ from manyview.exceptions import DatasetError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """Which data is wanted; as plain values, so that it can be written down."""
+    """Which data to read, as plain values that can be stored as JSON."""
 
     sources: tuple[str, ...]
     labels: str | None = None
@@ -134,7 +134,7 @@ def sample_names(data: MultiViewData) -> list[str]:
 
 
 def _choose_form(paths: Sequence[tuple[str | None, str]]) -> Any:
-    """One path, a list, or a mapping of names: what `read_views` tells apart."""
+    """One path, a list, or a mapping of names, as `read_views` takes them."""
     if all(name is None for name, _ in paths):
         return paths[0][1] if len(paths) == 1 else [path for _, path in paths]
     return _by_name(paths)
@@ -149,7 +149,7 @@ def _by_name(paths: Sequence[tuple[str | None, str]]) -> dict[str, str]:
 
 
 def _label_options(labels: str | None) -> dict[str, Any]:
-    """What ``--labels`` stands for: a file, a column of a file, or a column."""
+    """``--labels`` as options of `read_views`: a file, its column, or a column."""
     if labels is None or Path(labels).is_file():
         return {"labels": None, "labels_file": labels}
     path, colon, column = labels.rpartition(":")

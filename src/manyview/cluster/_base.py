@@ -198,7 +198,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         self.history_ = result.history
 
     def _used(self, views: ViewSet) -> ViewSet:
-        """The views that take part; all, unless a subclass says otherwise."""
+        """The views that take part, by default all."""
         return views
 
     def _n_restarts(self) -> int:
@@ -284,7 +284,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
 
 
 def report_progress(verbose: int) -> OnRestartIteration | None:
-    """A callback that tells stderr about every iteration, or None when quiet."""
+    """A callback that writes every iteration to stderr, or None if not verbose."""
     if not verbose:
         return None
 

@@ -97,7 +97,7 @@ class MVKKM(BaseMultiViewClusterer):
     - Ties keep the current label.
     - Views that are fitted perfectly share the whole weight; a constant view, which
       any labels fit, takes no part.
-    - Which kernel the printed results of the comparison in ACM MM 2021 used is not
+    - Which kernel the published results of the comparison in ACM MM 2021 used is not
       known.
 
     References

@@ -87,8 +87,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         Effective weight of each view: the slope of its loss in the objective,
         ``eta_v * phi_v ** (eta_v - 1)``, made to add up to 1.
     exponents_ : ndarray of shape (n_views,)
-        Exponent of each view at the last pace. On its own it does not tell how reliable
-        a view is.
+        Exponent of each view at the last pace. It does not tell how much the view
+        counts; `view_weights_` does.
     thresholds_ : ndarray of shape (n_views,)
         Largest loss of the last pace per view, in scaled units.
     view_losses_ : ndarray of shape (n_views,)
@@ -131,7 +131,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     - A cluster without selected members in a view keeps its centre there.
     - A view that is fitted perfectly takes exponent 1 and stays out of Eq. (7)'s
       minimum, which would otherwise switch off all other views.
-    - Scaling, k-means++ starts and the choice among restarts are ours;
+    - Scaling, k-means++ starts and the choice among restarts are additions;
       ``NSMVC(k, init="random", n_init=1, scale="minmax")`` is the paper's protocol.
 
     References

@@ -174,7 +174,7 @@ def clustering_of(estimator: Any, X: Any) -> Clustering:
 
 
 def explain_clustering(clustering: Clustering) -> Explanation:
-    """Everything that the distances of a clustering tell about it."""
+    """Confidence, agreement and unexplained shares, from the distances."""
     from manyview._solvers._nsmvc import unexplained_shares
 
     labels, n_views = clustering.labels, clustering.n_views
@@ -195,7 +195,7 @@ def explain_clustering(clustering: Clustering) -> Explanation:
         view_labels=view_labels,
         agreement=right.sum(axis=1) / np.maximum(1, has.sum(axis=1)),
         view_agreement=_view_agreement(view_labels, has),
-        # Of a sample whose views all lack an embedding, no view wants another cluster.
+        # A sample may lack every embedding of a single view; then no view disagrees.
         disagreement=(has & ~right).sum(axis=0) / np.maximum(1, has.sum(axis=0)),
         unexplained=unexplained,
     )

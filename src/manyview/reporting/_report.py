@@ -123,8 +123,8 @@ def write_report(
 ) -> Path:
     """Write the report of a clustering.
 
-    estimator : the fitted estimator, where it is at hand. explanation : that of the
-    clustering, where it was made before.
+    estimator : the fitted estimator, or None where only labels are left. explanation :
+    that of the clustering, computed if None.
     """
     explanation = explanation or explain_clustering(clustering)
     subject = study(

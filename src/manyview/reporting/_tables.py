@@ -45,7 +45,7 @@ def cluster_table(subject: Subject) -> Table:
             name="Views agree",
             numeric=True,
             format=".0%",
-            hint="Share of samples whose views all want this cluster",
+            hint="Share of samples for which every view chooses this cluster",
         ),
     ]
     united = explanation.disagreement == 0
@@ -83,7 +83,7 @@ def view_table(subject: Subject) -> Table:
             name="Agreement",
             numeric=True,
             format=".1%",
-            hint="Share of its samples for which the view alone wants the same cluster",
+            hint="Share of its samples for which the view alone chooses their cluster",
         ),
         Column(name="Lacking", numeric=True, format=",d", hint="Samples without it"),
     ]
@@ -158,7 +158,7 @@ def hardest_table(subject: Subject) -> Table:
 
 
 def disagreement_table(subject: Subject) -> Table:
-    """Samples whose views want other clusters than the final one."""
+    """Samples for which some view chooses another cluster than the final one."""
     explanation = subject.explanation
     torn = np.flatnonzero(explanation.disagreement > 0)
     order = np.lexsort((explanation.confidence[torn], -explanation.disagreement[torn]))
@@ -179,7 +179,7 @@ def disagreement_table(subject: Subject) -> Table:
         ]
         for i in torn[order][:LISTED_SAMPLES]
     ]
-    caption = f"The {len(rows)} most disputed samples, with the cluster each view wants"
+    caption = f"The {len(rows)} most disputed samples, with each view's own choice"
     return Table(caption=caption, columns=columns, rows=rows)
 
 

@@ -34,7 +34,7 @@ def summary(subject: Subject) -> str:
     if n_views > 1:
         best = explanation.view_names[int(explanation.agreement.argmax())]
         parts.append(
-            f"All views want the same cluster for {united:.0%} of the samples; "
+            f"All views choose the same cluster for {united:.0%} of the samples; "
             f"{best} agrees with the result most often."
         )
     return " ".join(parts)
@@ -55,7 +55,7 @@ def tiles(subject: Subject) -> list[dict[str, str]]:
         (
             "Disputed samples",
             f"{(explanation.disagreement > 0.5).mean():.1%}",
-            "most of their views want another cluster",
+            "most of their views choose another cluster",
         ),
     ]
     if subject.classes is not None:
@@ -107,12 +107,12 @@ def disagreement_sentence(subject: Subject) -> str:
     torn = int((explanation.disagreement > 0).sum())
     most = int((explanation.disagreement > 0.5).sum())
     if not torn:
-        return "Every view wants the final cluster for every sample."
+        return "Every view chooses the final cluster for every sample."
     return (
         f"For {plural(torn, 'sample')} ({torn / len(explanation.labels):.1%}) at least "
         f"one view on its own would choose another cluster; for {most:,} most views "
-        "would. They are worth a look: mixed cases, errors in one source, or a view "
-        "that measures something else."
+        "would. Such samples may be mixed cases or errors in one source, or the view "
+        "measures something else."
     )
 
 
@@ -146,7 +146,7 @@ def choice_sentence(choice: ClusterCountChoice) -> str:
         )
     return text + (
         f"no number reaches {choice.threshold}, so {choice.n_clusters}, the most "
-        "stable one, was taken. Take it as a hint at most."
+        "stable one, was taken. It is weak evidence."
     )
 
 
