@@ -47,6 +47,12 @@ def test_fit_clustering_is_fit_with_the_views(Estimator, named):
         assert_array_equal(first.weights, model.view_weights_)
 
 
+@pytest.mark.parametrize("Estimator", [NSMVC, GraphNSMVC])
+def test_fit_clustering_uses_the_rows_of_the_fit(Estimator, named, monkeypatch):
+    monkeypatch.setattr(Estimator, "_open_checked", None)
+    assert len(build(Estimator).fit_clustering(named).rows) >= 3
+
+
 def test_fit_clustering_that_fails_leaves_the_earlier_fit(named):
     model = build(NSMVC).fit(named)
     labels = model.labels_

@@ -345,12 +345,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             check_is_fitted(self)
             return open_lazy_views(X, view_sizes=self.view_sizes, layout=self._layout)
         views = open_lazy_views(X, view_sizes=self.view_sizes)
-        self._remember_layout(
-            views.names,
-            views.n_features,
-            named=views.named,
-            feature_names=views.feature_names,
-        )
+        self._remember_layout(views)
         self._check_cluster_count(views.n_samples)
         return views
 
