@@ -3,6 +3,8 @@
 import ast
 import inspect
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,11 +19,7 @@ from manyview.metrics import clustering_accuracy
 
 ESTIMATORS = [getattr(manyview.cluster, name) for name in manyview.cluster.__all__]
 # Graphs and kernels between samples have no place for a sample that lacks a view.
-NEED_EVERY_VIEW = [
-    Estimator
-    for Estimator in ESTIMATORS
-    if Estimator.__name__ in {"AMGL", "CoReg", "CoTrain", "MVKKM"}
-]
+NEED_EVERY_VIEW = [Estimator for Estimator in ESTIMATORS if Estimator._needs_every_view]
 
 
 def build(Estimator, n_clusters=3, **params):
@@ -261,6 +259,12 @@ def test_documented_defaults_match_the_signature(Estimator):
         assert lines, f"{name} is not documented"
         shown = lines[0].rpartition("default=")[2]
         assert ast.literal_eval(shown) == parameter.default, lines[0]
+
+
+def test_every_method_has_a_page(Estimator):
+    pages = Path(__file__).parents[1].glob("docs/methods/*.md")
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    assert re.search(rf"\b{Estimator.__name__}\b", text)
 
 
 def test_more_clusters_than_samples_is_refused(Estimator, blobs):

@@ -64,6 +64,11 @@ PLAIN_ARRAYS = (
 )
 
 
+def can_save(model: Any) -> bool:
+    """Whether `save_model` takes a model of this kind."""
+    return type(model) is NSMVC
+
+
 def save_model(model: NSMVC, path: str | os.PathLike[str]) -> Path:
     """Write a fitted NSMVC to one file, to be read by `load_model`.
 
@@ -92,7 +97,7 @@ def save_model(model: NSMVC, path: str | os.PathLike[str]) -> Path:
     >>> bool((load_model(save_model(model, path)).labels_ == model.labels_).all())
     True
     """
-    if type(model) is not NSMVC or not hasattr(model, "labels_"):
+    if not can_save(model) or not hasattr(model, "labels_"):
         msg = (
             f"save_model got {type(model).__name__}, expected a fitted NSMVC. "
             "Call fit first; other estimators cannot be stored."

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manyview._arrays import fill_masked
-from manyview._names import FeatureNames, NamedView, feature_names, sample_index
+from manyview._names import NamedView, feature_names, sample_index
 from manyview._scaling import ViewScale, learn_scales
 from manyview._views import (
     ViewLayout,
     ViewSet,
     check_views,
-    has_named_views,
     is_single_array,
 )
 from manyview.exceptions import ViewError
@@ -42,7 +41,7 @@ class ViewInput:
         return fresh
 
     def _check_views(self, X: Any, *, reset: bool) -> ViewSet:
-        """Validate X; with `reset` remember its layout, else hold it against fit's."""
+        """Validate X; with `reset` remember its layout, else compare it with fit's."""
         if not reset:
             check_is_fitted(self)
         if is_single_array(X):
@@ -50,30 +49,19 @@ class ViewInput:
         layout = None if reset else self._layout
         views = check_views(X, view_sizes=self.view_sizes, layout=layout)
         if reset:
-            self._remember_layout(
-                views.names,
-                views.n_features,
-                named=has_named_views(X),
-                feature_names=views.feature_names,
-            )
+            self._remember_layout(views)
         return views
 
-    def _remember_layout(
-        self,
-        names: tuple[str, ...],
-        n_features: tuple[int, ...],
-        *,
-        named: bool,
-        feature_names: tuple[FeatureNames, ...],
-    ) -> None:
+    def _remember_layout(self, views: Any) -> None:
+        """Keep names and widths of the views, for later calls to be compared with."""
         self._layout = ViewLayout(
-            names=names,
-            n_features=n_features,
-            named=named,
-            feature_names=feature_names,
+            names=views.names,
+            n_features=views.n_features,
+            named=views.named,
+            feature_names=views.feature_names,
         )
-        self.view_names_ = list(names)
-        self.n_features_in_ = sum(n_features)
+        self.view_names_ = list(views.names)
+        self.n_features_in_ = sum(views.n_features)
 
     def _check_table(self, X: Any, *, reset: bool) -> NamedView:
         try:

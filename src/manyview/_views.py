@@ -43,6 +43,7 @@ class ViewSet:
     names : one name per view.
     feature_names : names of each view's features, or None; empty if nobody asked.
     index : the samples as a pandas Index, if a view has one.
+    named : whether the views came by name.
     """
 
     arrays: tuple[ViewArray, ...]
@@ -50,6 +51,7 @@ class ViewSet:
     names: tuple[str, ...]
     feature_names: tuple[FeatureNames, ...] = ()
     index: Any = None
+    named: bool = False
 
     @property
     def n_samples(self) -> int:
@@ -86,8 +88,10 @@ def check_views(
     With a `layout` the views must be those of `fit`, with columns put in the order of
     `fit` where they have names; a view given as None (or a name left out of a dict)
     then counts as missing for every sample. Where X is a part of something larger,
-    `first_row` is its place there, for messages.
+    `first_row` is its place there, for messages. A `ViewSet` was checked before.
     """
+    if isinstance(X, ViewSet) and layout is None:
+        return X
     given = _named_views(X, view_sizes)
     if layout is not None:
         by_name = layout.named and has_named_views(X)
@@ -118,6 +122,7 @@ def check_views(
         names=names,
         feature_names=features if layout is None else layout.feature_names,
         index=index,
+        named=has_named_views(X),
     )
 
 
@@ -129,7 +134,7 @@ def has_named_views(X: Any) -> bool:
 
 def is_single_array(X: Any) -> bool:
     """Whether X is one 2-D table (to be split by `view_sizes`), not several views."""
-    if has_named_views(X):
+    if isinstance(X, ViewSet) or has_named_views(X):
         return False
     if isinstance(X, (list, tuple)):
         # A list of rows of plain numbers is a table, as everywhere in scikit-learn.

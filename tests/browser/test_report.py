@@ -30,7 +30,8 @@ def path(tmp_path_factory):
 
 
 def scroll_through(page):
-    """To the end and back, so that everything that waits to be seen is drawn."""
+    """Open all folds, to the end and back, so that every figure is drawn."""
+    page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
     height = page.evaluate("document.body.scrollHeight")
     for top in range(0, height, 600):
         page.evaluate(f"scrollTo({{top: {top}, behavior: 'instant'}})")
@@ -92,6 +93,27 @@ def test_page_works_without_complaints_or_network(path, open_page):
     assert drawn >= figures
     assert opened.complaints == []
     assert [url[:5] for url in opened.requests] == ["file:"]
+
+
+def test_a_figure_in_a_fold_is_drawn_when_the_fold_is_opened(path, open_page):
+    opened = open_page(path)
+    page = opened.page
+    drawn = "document.querySelector('#exponents .main-svg') !== null"
+    wide = "document.querySelector('#exponents .main-svg').clientWidth"
+    assert not page.evaluate(drawn)
+    summary = page.locator("#exponents summary")
+    summary.click()
+    wait_until(page, drawn)
+    width = page.evaluate(wide)
+    # Repainted for the other theme while it is closed, it keeps its size.
+    summary.click()
+    page.click("#theme")
+    wait_for_paint(page)
+    summary.click()
+    wait_until(page, "'drawn' in document.querySelector('#exponents .figure').dataset")
+    wait_for_paint(page)
+    assert page.evaluate(wide) == width
+    assert opened.complaints == []
 
 
 def test_foreign_text_is_shown_but_not_run(path, open_page):

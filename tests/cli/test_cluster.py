@@ -71,6 +71,60 @@ def test_cluster_writes_labels_model_summary_and_report(run, files, views):
     assert_array_equal(load_model(out / "model.mvz").labels_, model.labels_)
 
 
+@pytest.mark.parametrize(
+    ("method", "k"), [("nsmvc", 3), ("nsmvc", "2..3"), ("graphnsmvc", 3), ("coreg", 3)]
+)
+def test_cluster_checks_every_view_once(run, files, views, monkeypatch, method, k):
+    from manyview import _views
+    from manyview.explain import _margins
+
+    checked, explained = [], []
+    find_present, explain_all = _views._find_present, _margins.explain_clustering
+
+    def find(array, name, first_row):
+        if len(array) == 90:
+            checked.append(name)
+        return find_present(array, name, first_row)
+
+    def count(clustering):
+        explained.append(clustering)
+        return explain_all(clustering)
+
+    monkeypatch.setattr(_views, "_find_present", find)
+    monkeypatch.setattr(_margins, "explain_clustering", count)
+    out = files / "result"
+    done = run("cluster", *views, "-k", k, *QUICK, "--method", method, "--out", out)
+    assert done.code == 0, done.err
+    # Choosing the number makes seven fits per number, one of them on all samples.
+    n_numbers = 2 if k == "2..3" else 0
+    assert checked == ["rna", "protein", "image"] * (1 + n_numbers)
+    assert len(explained) == 1
+
+
+def test_cluster_writes_results_of_methods_without_a_model_file(run, files, views):
+    out = files / "result"
+    words = ("--method", "graphnsmvc", "--out", out)
+    done = run("cluster", *views, "-k", 3, *QUICK, *words)
+    assert done.code == 0, done.err
+    names = sorted(path.name for path in out.iterdir())
+    assert names == ["labels.csv", "report.html", "summary.json"]
+    assert run("report", out).code == 0
+
+
+def test_cluster_shows_weights_where_the_method_has_them(run, views):
+    words = ("cluster", *views, "-k", 3, *QUICK)
+    summary = json.loads(run(*words, "--json").out)
+    assert sum(view["weight"] for view in summary["views"]) == pytest.approx(1.0)
+    shown = run(*words).out
+    assert "weight" in shown
+    assert "exponent" not in shown
+    other = (*words, "--method", "coreg")
+    assert [v["weight"] for v in json.loads(run(*other, "--json").out)["views"]] == (
+        [None] * 3
+    )
+    assert "weight" not in run(*other).out
+
+
 def test_cluster_scores_only_when_classes_are_given(run, files, views):
     plain = run("cluster", *views, "-k", 3, *QUICK, "--json")
     scored = run(
@@ -118,7 +172,7 @@ def test_cluster_pipes_labels_to_stdout_and_talks_on_stderr(run, files, views, b
     ]
 
 
-def test_cluster_prints_bars_for_sizes_and_exponents(run, files):
+def test_cluster_prints_bars_for_sizes_and_weights(run, files):
     done = run("cluster", files / "all.npz", "-k", 3, *QUICK, "--labels", "y")
     lines = done.out.splitlines()
     assert sum("█" in line for line in lines) == 6

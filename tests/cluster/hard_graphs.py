@@ -9,9 +9,14 @@ import warnings
 
 import numpy as np
 
-from manyview.cluster import AMGL, MVKKM, CoReg, CoTrain
+from manyview import cluster
 
-ESTIMATORS = [CoTrain, CoReg, AMGL, MVKKM]
+# The methods of graphs and kernels between all samples.
+ESTIMATORS = [
+    getattr(cluster, name)
+    for name in cluster.__all__
+    if getattr(cluster, name)._needs_every_view
+]
 
 
 def word_counts(n_samples, widths=(180, 300), lengths=(80, 3), seed=1):

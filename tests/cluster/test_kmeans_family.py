@@ -1,4 +1,4 @@
-"""ViewKMeans, ConcatKMeans, CAMVC, MSPL, SAMVC and DMVC as estimators."""
+"""The methods of the k-means family as estimators."""
 
 import numpy as np
 import pytest
@@ -8,16 +8,21 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from manyview import ViewError
+from manyview import ViewError, cluster
 from manyview._scaling import SCALES
 from manyview.cluster._camvc import CAMVC
+from manyview.cluster._centroids import CentroidClusterer
 from manyview.cluster._dmvc import DMVC
 from manyview.cluster._kmeans import ConcatKMeans, ViewKMeans
 from manyview.cluster._mspl import MSPL
 from manyview.cluster._samvc import SAMVC
 
-ESTIMATORS = [ViewKMeans, ConcatKMeans, CAMVC, MSPL, SAMVC, DMVC]
-ALL_VIEWS = ESTIMATORS[1:]
+ESTIMATORS = [
+    getattr(cluster, name)
+    for name in cluster.__all__
+    if issubclass(getattr(cluster, name), CentroidClusterer)
+]
+ALL_VIEWS = [Estimator for Estimator in ESTIMATORS if Estimator is not ViewKMeans]
 
 
 @pytest.fixture(params=ESTIMATORS, ids=lambda Estimator: Estimator.__name__)

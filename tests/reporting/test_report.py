@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from manyview import NSMVC, ViewError
+from manyview import NSMVC, CoReg, GraphNSMVC, ViewError
+from manyview._views import check_views
+from manyview.cluster._clustering import label_clustering
 from manyview.model_selection import ClusterCountChoice
 from manyview.reporting import report
-from manyview.reporting._report import _whole_numbers, report_labels
+from manyview.reporting._report import _whole_numbers, write_report
 from manyview.reporting._subject import ReportOptions
 
 NASTY = '<img src=x onerror="alert(1)">'
@@ -67,6 +69,37 @@ def test_report_shows_the_numbers_of_the_fit(page, fitted):
     assert "pitch 0" in text
     moved = block(page, "figure-convergence")["data"][0]["y"]
     assert moved == [record.n_moved for record in model.history_]
+
+
+def test_report_shows_weights_and_unexplained_shares_of_views(page, fitted):
+    model, _, _ = fitted
+    weight, explained, _ = block(page, "figure-contribution")["data"]
+    assert weight["x"] == pytest.approx(model.view_weights_)
+    assert explained["x"] == pytest.approx(1 - model.unexplained_)
+    text = words(page)
+    assert f"sound 4 {model.view_weights_[0]:.1%} {model.unexplained_[0]:.1%}" in text
+    for word in ("trust", "reliable", "Trust"):
+        assert word not in text
+
+
+def test_report_of_graphs_names_features_of_the_views(blobs, tmp_path):
+    frames = [
+        pd.DataFrame(view).rename(columns=f"{name} {{}}".format)
+        for name, view in zip(("pitch", "hue", "word"), blobs[0], strict=True)
+    ]
+    model = GraphNSMVC(3, n_init=2, random_state=0).fit(frames)
+    page = report(model, frames, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert re.search(r"(pitch|hue|word) \d", words(page))
+    assert "graph embedding" in words(page)
+    assert len(block(page, "data-map")["maps"]) == 4
+
+
+def test_report_of_a_method_without_weights_shows_none(blobs, tmp_path):
+    model = CoReg(3, n_init=1, random_state=0).fit(blobs[0])
+    page = report(model, blobs[0], tmp_path / "r.html").read_text(encoding="utf-8")
+    names = [trace["name"] for trace in block(page, "figure-contribution")["data"]]
+    assert names == ["explained", "agreement with the result"]
+    assert "Weight" not in words(page)
 
 
 def test_report_escapes_ids_names_and_titles(page):
@@ -128,11 +161,10 @@ def test_report_with_missing_views_leaves_gaps(blobs, tmp_path):
     assert None not in block(page, "data-map")["maps"][0]["x"]
 
 
-def test_report_labels_needs_no_estimator(blobs, tmp_path):
+def test_report_of_labels_needs_no_estimator(blobs, tmp_path):
+    clustering = label_clustering(check_views(blobs[0]), blobs[1])
     options = ReportOptions(title="Labels")
-    path = report_labels(
-        blobs[1], blobs[0], tmp_path / "r.html", method="SAMVC", options=options
-    )
+    path = write_report(tmp_path / "r.html", clustering, options, method="SAMVC")
     page = path.read_text(encoding="utf-8")
     assert "SAMVC" in words(page)
     assert "Self-pacing" not in words(page)

@@ -44,7 +44,7 @@ OPTION_NAMES = (
 
 
 def in_options(message: str) -> str:
-    """A message of the library in the words of the command line."""
+    """A message of the library with parameters named as command-line options."""
     for pattern, words in OPTION_NAMES:
         message = re.sub(pattern, words, message)
     return message
@@ -66,7 +66,7 @@ class Commands(TyperGroup):
                 _render.error("Interrupted; nothing was written.")
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:
-                # Whoever read our output has seen enough. Nothing more can be flushed.
+                # The reader of the output has closed it. Nothing more can be flushed.
                 sys.stdout = open(os.devnull, "w")  # noqa: SIM115
                 raise typer.Exit(0) from None
             except USER_ERRORS as error:

@@ -6,30 +6,19 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from manyview._views import ViewSet, check_views
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._dask import DaskRun, run_on_dask
-from manyview.cli._methods import make_estimator
+from manyview.cli._dask import run_on_dask
 from manyview.cli._progress import choice_progress, fit_progress
-from manyview.cli._sources import (
-    Request,
-    as_views,
-    load_sources,
-    make_request,
-    sample_names,
-    title_of,
-)
-from manyview.cli._summary import Run, summarise
-from manyview.datasets import MultiViewData
+from manyview.cli._result import Result
+from manyview.cli._sources import Request, as_views, load_sources, make_request
 from manyview.exceptions import ViewError
 from manyview.model_selection import ClusterCountChoice
 
@@ -82,7 +71,7 @@ CheckpointFolder = Annotated[
     typer.Option(
         "--checkpoint",
         metavar="FOLDER",
-        help="With --dask: keep what is needed to go on, should the run be broken off.",
+        help="With --dask: store the state there, to continue an interrupted fit.",
         rich_help_panel=opt.METHOD,
         show_default=False,
     ),
@@ -139,30 +128,21 @@ def cluster_command(
         settings["n_init"] = n_init
     if assignment is not None:
         settings["assignment"] = assignment.value
-    request = make_request(
-        sources,
-        labels=labels,
-        ids=ids,
-        align=align.value,
-        variables=variables,
-        header=header,
-    )
-    command = opt.spoken_command(ctx)
-    result: _Result
+    request = make_request(sources, labels, ids, align, variables, header)
+    command = opt.given_command(ctx)
     if dask is None:
         _refuse_alone("--checkpoint", checkpoint)
-        estimator = make_estimator(method, settings)
-        result = _here(_run(request, estimator, counts, command=command))
+        result = _run(request, opt.make_estimator(method, settings), counts, command)
     else:
         _check_dask_options(request, method, assignment, counts)
         settings |= {"n_clusters": counts[0], "checkpoint": checkpoint}
         settings.pop("assignment", None)
-        result = _on_dask(run_on_dask(request, settings, address=dask, command=command))
-    content = result.content
+        result = run_on_dask(request, settings, address=dask, command=command)
+    content = result.summarise()
     names = []
     if folder is not None:
         with _output.labels_on_stdout(result.write_labels):
-            names = _write(result, folder, force=force)
+            names = _write(result, content, folder, force=force)
     if out == "-":
         result.write_labels(sys.stdout)
     if as_json and out != "-":
@@ -189,31 +169,33 @@ def parse_counts(text: str) -> range:
     return range(low, high + 1)
 
 
-def _run(request: Request, estimator: Any, counts: range, *, command: str) -> Run:
-    from manyview.explain import explain
+def _run(request: Request, estimator: Any, counts: range, command: str) -> Result:
+    from manyview.explain._margins import explain_clustering
 
     data = load_sources(request)
-    views = as_views(data)
     started = time.perf_counter()
-    choice = None
-    if len(counts) > 1:
-        choice = _choose(data, counts, estimator)
-    chosen = counts[0] if choice is None else choice.n_clusters
-    estimator.set_params(n_clusters=chosen)
-    with fit_progress(_render.err, estimator) as tell:
-        estimator.fit(views, on_iteration=tell)
-    return Run(
+    # Checked here, once, for the choice of the number and for the fit.
+    views = check_views(as_views(data))
+    choice = _choose(views, counts, estimator) if len(counts) > 1 else None
+    estimator.set_params(n_clusters=choice.n_clusters if choice else counts[0])
+    with fit_progress(estimator) as on_iteration:
+        clustering = estimator.fit_clustering(views, on_iteration=on_iteration)
+    explanation = explain_clustering(clustering)
+    return Result(
         request=request,
-        data=data,
-        estimator=estimator,
-        explanation=explain(estimator, views),
-        choice=choice,
-        seconds=time.perf_counter() - started,
         command=command,
+        seconds=time.perf_counter() - started,
+        estimator=estimator,
+        model=estimator,
+        shown=estimator,
+        data=data,
+        clustering=clustering,
+        explanation=explanation,
+        choice=choice,
     )
 
 
-def _choose(data: MultiViewData, counts: range, estimator: Any) -> ClusterCountChoice:
+def _choose(views: ViewSet, counts: range, estimator: Any) -> ClusterCountChoice:
     from manyview.cluster import NSMVC
     from manyview.model_selection import choose_n_clusters
 
@@ -226,63 +208,15 @@ def _choose(data: MultiViewData, counts: range, estimator: Any) -> ClusterCountC
     # Cheaper than the result itself: there are a hundred fits to make.
     tester = NSMVC(n_init=5, assignment="majorize", scale=estimator.scale)
     # A subsample of 80 % must hold as many samples as there are clusters.
-    most = max(2, min(counts[-1], int(0.8 * min(data.n_samples, 2000))))
-    with choice_progress(_render.err) as tell:
+    most = max(2, min(counts[-1], int(0.8 * min(views.n_samples, 2000))))
+    with choice_progress() as on_progress:
         return choose_n_clusters(
-            as_views(data),
+            views,
             range(counts[0], most + 1),
             estimator=tester,
             random_state=estimator.random_state,
-            on_progress=tell,
+            on_progress=on_progress,
         )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Result:
-    """What there is to write.
-
-    model : the fitted estimator; run : what the report is about; facts : what else it
-    should say.
-    """
-
-    model: Any
-    run: Run
-    content: dict[str, Any]
-    write_labels: Callable[[IO[str]], None]
-    facts: tuple[tuple[str, str], ...] = ()
-
-
-def _here(run: Run) -> _Result:
-    return _Result(
-        model=run.estimator,
-        run=run,
-        content=summarise(run),
-        write_labels=partial(_write_labels, run),
-    )
-
-
-def _on_dask(found: DaskRun) -> _Result:
-    model, run = found.model, found.sample
-    n_samples, n_shown = len(model.labels_), run.data.n_samples
-    about = f"{n_shown:,} rows drawn at random from {n_samples:,}"
-
-    def write_labels(file: IO[str]) -> None:
-        _output.write_labels(
-            file,
-            range(n_samples),
-            model.labels_,
-            None,
-            view_names=run.data.view_names,
-            joined_pace=model.joined_pace_,
-        )
-
-    return _Result(
-        model=model,
-        run=run,
-        content=found.content,
-        write_labels=write_labels,
-        facts=(("this page shows", about),) if n_shown < n_samples else (),
-    )
 
 
 def _refuse_alone(option: str, value: Any) -> None:
@@ -314,9 +248,11 @@ def _check_dask_options(
             raise typer.BadParameter(msg, param_hint=option)
 
 
-def _write(result: _Result, folder: Path, *, force: bool) -> list[str]:
-    from manyview._model_file import save_model
-    from manyview.cluster import NSMVC
+def _write(
+    result: Result, content: dict[str, Any], folder: Path, *, force: bool
+) -> list[str]:
+    """Write the result folder; the names of its files."""
+    from manyview import _model_file
 
     with _output.new_folder(folder, force=force) as part:
         with (
@@ -324,10 +260,10 @@ def _write(result: _Result, folder: Path, *, force: bool) -> list[str]:
             path.open("w", encoding="utf-8", newline="") as file,
         ):
             result.write_labels(file)
-        if isinstance(result.model, NSMVC):
+        if _model_file.can_save(result.model):
             with _output.result_file(part, _output.MODEL) as path:
-                save_model(result.model, path)
-        text = json.dumps(result.content, indent=2, ensure_ascii=False) + "\n"
+                _model_file.save_model(result.model, path)
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         with _output.result_file(part, _output.SUMMARY) as path:
             path.write_text(text, encoding="utf-8")
         if can_report():
@@ -345,41 +281,14 @@ def can_report() -> bool:
     return all(find_spec(name) is not None for name in ("jinja2", "plotly"))
 
 
-def _write_report(result: _Result, path: Path) -> None:
-    from manyview.reporting import report
+def _write_report(result: Result, path: Path) -> None:
+    from manyview.reporting._report import write_report
 
-    run, data = result.run, result.run.data
-    report(
-        run.estimator,
-        as_views(data),
+    write_report(
         path,
-        title=title_of(data),
-        sample_ids=sample_names(data),
-        feature_names=data.feature_names or None,
-        target=data.target,
-        target_names=data.target_names,
-        command=run.command,
-        provenance=[*result.facts, *provenance(data)],
-        choice=run.choice,
-    )
-
-
-def provenance(data: MultiViewData) -> list[tuple[str, str]]:
-    """Where the data comes from, as far as it says so."""
-    facts = [
-        ("about", data.description),
-        ("source", data.source),
-        ("licence", data.license),
-    ]
-    return [(name, value) for name, value in facts if value]
-
-
-def _write_labels(run: Run, file: Any) -> None:
-    _output.write_labels(
-        file,
-        sample_names(run.data),
-        run.explanation.labels,
-        run.explanation.confidence,
-        view_names=run.data.view_names,
-        joined_pace=getattr(run.estimator, "joined_pace_", None),
+        result.clustering,
+        result.report_options(),
+        method=type(result.shown).__name__,
+        estimator=result.shown,
+        explanation=result.explanation,
     )

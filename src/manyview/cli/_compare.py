@@ -12,10 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyview.cli import _options as opt
 from manyview.cli import _render
-from manyview.cli._methods import make_estimator, method_names, understood
-from manyview.cli._progress import method_progress
+from manyview.cli._progress import progress_bar
+from manyview.cli._result import scores
 from manyview.cli._sources import as_views, load_sources, make_request
-from manyview.cli._summary import scores
 from manyview.datasets import MultiViewData
 from manyview.metrics import adjusted_rand_score
 
@@ -34,7 +33,7 @@ Count = Annotated[
 Methods = Annotated[
     str | None,
     typer.Option(
-        help="Comma-separated methods; all if not said.",
+        help="Comma-separated methods; all by default.",
         rich_help_panel=opt.METHOD,
         show_default=False,
     ),
@@ -68,22 +67,15 @@ def compare_command(
 
       manyview compare views.mat -k 7 --methods nsmvc,samvc --json
     """
-    request = make_request(
-        sources,
-        labels=labels,
-        ids=ids,
-        align=align.value,
-        variables=variables,
-        header=header,
-    )
+    request = make_request(sources, labels, ids, align, variables, header)
     settings: dict[str, Any] = {
         "n_clusters": n_clusters,
         "random_state": seed,
         **opt.scale_setting(scale),
     }
-    chosen = list(method_names()) if methods is None else methods.split(",")
-    # Made first: a name that is none should not cost the time of the others.
-    estimators = [make_estimator(name.strip(), {}) for name in chosen]
+    chosen = list(opt.method_names()) if methods is None else methods.split(",")
+    # Made before any of them runs: an unknown name is an error at once.
+    estimators = [opt.make_estimator(name.strip(), {}) for name in chosen]
     data = load_sources(request)
     content = compare(data, estimators, settings)
     if as_json:
@@ -99,10 +91,11 @@ def compare(
     views = as_views(data)
     rows = []
     found: dict[str, Any] = {}
-    with method_progress(_render.err, len(estimators)) as tell:
-        for estimator in estimators:
+    with progress_bar("Comparing", len(estimators)) as update:
+        for n_done, estimator in enumerate(estimators):
             name = type(estimator).__name__
-            tell(name)
+            if update is not None:
+                update(completed=n_done, state=name)
             row, labels = _try(estimator, views, data.target, settings)
             rows.append({"method": name, **row})
             if labels is not None:
@@ -127,7 +120,7 @@ def _try(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            estimator.set_params(**understood(estimator, settings)).fit(views)
+            estimator.set_params(**opt.understood(estimator, settings)).fit(views)
     except Exception as error:  # noqa: BLE001 - whatever it was, the others go on
         reason = str(error) or type(error).__name__
         return {"seconds": None, "sizes": None, "scores": None, "error": reason}, None

@@ -17,15 +17,12 @@ from manyview.datasets import (
 )
 from manyview.exceptions import DatasetError
 
-
-def _complete(incomplete: str) -> list[str]:
-    return [name for name in list_datasets() if name.startswith(incomplete)]
-
-
 Name = Annotated[
     str | None,
     typer.Argument(
-        help="Describe this one.", autocompletion=_complete, show_default=False
+        help="Describe this one.",
+        autocompletion=opt.complete_datasets,
+        show_default=False,
     ),
 ]
 Fetch = Annotated[bool, typer.Option("--fetch", help="Download it now.")]

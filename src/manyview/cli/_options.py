@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the estimators they describe."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from manyview.cli._methods import method_names
+from manyview import cluster
 from manyview.datasets import list_datasets
+from manyview.exceptions import ViewError
 
-# Where the running command finds its own words and whether to show stack traces.
+# Keys of the context: the arguments as given, and whether to show stack traces.
 ARGUMENTS = "manyview.arguments"
 DEBUG = "manyview.debug"
 
@@ -53,7 +54,7 @@ def _set_debug(ctx: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
-def _complete_sources(incomplete: str) -> list[str]:
+def complete_datasets(incomplete: str) -> list[str]:
     return [name for name in list_datasets() if name.startswith(incomplete)]
 
 
@@ -61,7 +62,7 @@ def _complete_methods(incomplete: str) -> list[str]:
     return [name for name in method_names() if name.startswith(incomplete.lower())]
 
 
-def spoken_command(ctx: typer.Context) -> str:
+def given_command(ctx: typer.Context) -> str:
     """The command line as it was given, quoted for a shell."""
     return shlex.join(["manyview", *ctx.meta.get(ARGUMENTS, [])])
 
@@ -71,7 +72,7 @@ Sources = Annotated[
     typer.Argument(
         help="A known data set (see [bold]manyview datasets[/bold]), one file per "
         "view, or one file with several views. NAME=FILE names a view.",
-        autocompletion=_complete_sources,
+        autocompletion=complete_datasets,
         show_default=False,
     ),
 ]
@@ -86,7 +87,7 @@ Labels = Annotated[
 Ids = Annotated[
     str | None,
     typer.Option(
-        help="Column with the sample ids, if it is not found by itself.",
+        help="Column with the sample ids, if it is not recognised.",
         rich_help_panel=DATA,
     ),
 ]
@@ -109,7 +110,7 @@ Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether text tables start with column names; guessed if not said.",
+        help="Whether text tables start with column names; guessed by default.",
         rich_help_panel=DATA,
         show_default=False,
     ),
@@ -134,7 +135,7 @@ Seed = Annotated[
 ScaleOption = Annotated[
     Scale | None,
     typer.Option(
-        help="How views are made comparable; the method's own choice if not said.",
+        help="How views are made comparable; by default the method's own choice.",
         rich_help_panel=METHOD,
         show_default=False,
     ),
@@ -144,14 +145,14 @@ NInit = Annotated[
     typer.Option(
         "--n-init",
         min=1,
-        help="Restarts; the method's own number if not said.",
+        help="Restarts; by default the method's own number.",
         rich_help_panel=METHOD,
         show_default=False,
     ),
 ]
 AsJson = Annotated[
     bool,
-    typer.Option("--json", help="Print JSON for machines.", rich_help_panel=OUTPUT),
+    typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT),
 ]
 Force = Annotated[
     bool,
@@ -172,7 +173,7 @@ OutFile = Annotated[
     typer.Option(
         "--out",
         "-o",
-        help="File to write; stdout if not said.",
+        help="File to write; stdout by default.",
         rich_help_panel=OUTPUT,
         show_default=False,
     ),
@@ -184,3 +185,30 @@ def scale_setting(scale: Any) -> dict[str, str | None]:
     if scale is None:
         return {}
     return {"scale": None if scale.value == "none" else str(scale.value)}
+
+
+def method_names() -> dict[str, str]:
+    """Lower-case name -> class name, for every estimator there is."""
+    return {name.lower(): name for name in cluster.__all__}
+
+
+def make_estimator(method: str, settings: dict[str, Any]) -> Any:
+    """An estimator with these settings; one it does not have is an error."""
+    known = method_names()
+    try:
+        estimator = getattr(cluster, known[method.lower()])()
+    except KeyError:
+        msg = f"--method {method!r} is not one of {', '.join(known)}."
+        raise ViewError(msg) from None
+    unknown = sorted(set(settings) - set(estimator.get_params()))
+    if unknown:
+        option = unknown[0].replace("_", "-")
+        msg = f"{type(estimator).__name__} has no --{option}. Leave the option out."
+        raise ViewError(msg)
+    return estimator.set_params(**settings)
+
+
+def understood(estimator: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """The part of the settings that an estimator has."""
+    names = estimator.get_params()
+    return {name: value for name, value in settings.items() if name in names}

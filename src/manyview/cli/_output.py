@@ -1,4 +1,5 @@
-"""Result folders and files: whole or not at all, never replaced unasked."""
+"""Result folders and files: written completely or not at all, never overwritten
+without --force."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ SUMMARY = "summary.json"
 LABELS = "labels.csv"
 MODEL = "model.mvz"
 REPORT = "report.html"
-# Names that a result folder may hold; with others in it, it is not ours to replace.
-OURS = frozenset({SUMMARY, LABELS, MODEL, REPORT})
+# Names that a result folder may hold; a folder with others is never replaced.
+RESULT_NAMES = frozenset({SUMMARY, LABELS, MODEL, REPORT})
 
 # How spreadsheets know a formula. Apostrophes count, so that escaping can be undone.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -93,8 +94,8 @@ def _check_free(folder: Path, *, force: bool) -> None:
             "to replace an earlier result."
         )
         raise DatasetError(msg)
-    if not found <= OURS:
-        other = sorted(found - OURS)[0]
+    if not found <= RESULT_NAMES:
+        other = sorted(found - RESULT_NAMES)[0]
         msg = (
             f"{folder} holds {other!r}, which manyview did not write; --force replaces "
             "results only. Choose another --out."

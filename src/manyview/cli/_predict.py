@@ -11,13 +11,13 @@ import typer
 
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
+from manyview.cli._result import scores
 from manyview.cli._sources import (
     as_views,
     load_sources,
     make_request,
     sample_names,
 )
-from manyview.cli._summary import scores
 
 Model = Annotated[
     Path,
@@ -44,8 +44,8 @@ def predict_command(
     """Assign new samples to the clusters of a saved model.
 
     Prints sample, cluster and confidence as CSV. Views are matched by name (the
-    file's name, unless NAME=FILE says otherwise); a view that no new sample has
-    may be left out.
+    file's name, or NAME in NAME=FILE); a view that no new sample has may be
+    left out.
 
     [bold]Examples[/bold]
 
@@ -56,25 +56,15 @@ def predict_command(
       manyview predict demo/model.mvz handwritten --json
     """
     from manyview._model_file import load_model
-    from manyview.explain import relative_margins
+    from manyview.explain._margins import confidence as confidence_of
 
     file_path = None if as_json or str(out) == "-" else out
     if file_path is not None:
         _output.check_file(file_path, force=force)
     fitted = load_model(model)
-    data = load_sources(
-        make_request(
-            sources,
-            labels=labels,
-            ids=ids,
-            align=align.value,
-            variables=variables,
-            header=header,
-        )
-    )
-    views = as_views(data)
-    clusters = fitted.predict(views)
-    confidence = relative_margins(fitted.transform(views) ** 2, clusters)
+    data = load_sources(make_request(sources, labels, ids, align, variables, header))
+    assigned = fitted.assign(as_views(data))
+    clusters, confidence = assigned.labels, confidence_of(assigned)
     names = sample_names(data)
     if as_json:
         _render.as_json(

@@ -4,53 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich import progress
 
 from manyview._results import IterationRecord, PaceRecord
+from manyview.cli import _render
 
 
-def _bar(console: Console) -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[state]}", markup=False),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
+@contextmanager
+def progress_bar(title: str, total: int | None = None) -> Iterator[Any]:
+    """Draw a bar on stderr; yields what updates it, or None without a terminal."""
+    if not _render.err.is_terminal:
+        yield None
+        return
+    columns = (
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=24),
+        progress.TextColumn("{task.fields[state]}", markup=False),
+        progress.TimeElapsedColumn(),
     )
+    with progress.Progress(*columns, console=_render.err, transient=True) as bar:
+        yield partial(bar.update, bar.add_task(title, total=total, state=""))
 
 
 @contextmanager
 def fit_progress(
-    console: Console, estimator: Any
+    estimator: Any,
 ) -> Iterator[Callable[[int, IterationRecord], None] | None]:
-    """A callback for `fit` that draws restart, pace, iteration and objective.
-
-    None where nobody is watching.
-    """
-    if not console.is_terminal:
-        yield None
-        return
+    """A callback for `fit` that shows restart, pace, iteration and objective."""
     settings = estimator.get_params()
-    n_restarts = settings.get("n_init", 1)
-    n_stages = settings.get("n_paces", 1)
-    with _bar(console) as progress:
-        task = progress.add_task(
-            "Preparing", total=n_restarts * n_stages, state="the first run compiles"
-        )
+    n_restarts, n_stages = settings.get("n_init", 1), settings.get("n_paces", 1)
+    with progress_bar("Preparing", n_restarts * n_stages) as update:
 
         def tell(restart: int, record: IterationRecord) -> None:
-            stage = min(record.stage, n_stages)
             word = "pace" if isinstance(record, PaceRecord) else "stage"
             parts = [
                 f"restart {restart + 1}/{n_restarts}",
@@ -58,45 +47,23 @@ def fit_progress(
                 f"iteration {record.iteration}",
                 f"objective {record.objective:.5g}",
             ]
-            progress.update(
-                task,
+            update(
                 description="Clustering",
-                completed=restart * n_stages + stage - 1,
+                completed=restart * n_stages + min(record.stage, n_stages) - 1,
                 state=" · ".join(parts),
             )
 
-        yield tell
+        if update is not None:
+            update(state="the first run compiles")
+        yield None if update is None else tell
 
 
 @contextmanager
-def choice_progress(console: Console) -> Iterator[Callable[[int, int], None] | None]:
+def choice_progress() -> Iterator[Callable[[int, int], None] | None]:
     """A callback for `choose_n_clusters`."""
-    if not console.is_terminal:
-        yield None
-        return
-    with _bar(console) as progress:
-        task = progress.add_task("Choosing the number of clusters", state="")
+    with progress_bar("Choosing the number of clusters") as update:
 
         def tell(n_done: int, n_fits: int) -> None:
-            progress.update(
-                task, completed=n_done, total=n_fits, state=f"fit {n_done}/{n_fits}"
-            )
+            update(completed=n_done, total=n_fits, state=f"fit {n_done}/{n_fits}")
 
-        yield tell
-
-
-@contextmanager
-def method_progress(
-    console: Console, n_methods: int
-) -> Iterator[Callable[[str], None]]:
-    """A callback that names the method that starts."""
-    if not console.is_terminal:
-        yield lambda _name: None
-        return
-    with _bar(console) as progress:
-        task = progress.add_task("Comparing", total=n_methods, completed=-1, state="")
-
-        def tell(name: str) -> None:
-            progress.update(task, advance=1, state=name)
-
-        yield tell
+        yield None if update is None else tell

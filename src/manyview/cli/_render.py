@@ -115,18 +115,18 @@ def _clusters(clusters: Sequence[dict[str, Any]], console: Console) -> None:
 
 
 def _views(views: Sequence[dict[str, Any]], console: Console) -> None:
-    paced = views[0]["exponent"] is not None
+    weighted = views[0]["weight"] is not None
     columns = [("view", "left"), ("features", "right")]
-    if paced:
-        columns += [("exponent", "left"), ("", "left")]
-    columns += [("agrees", "right"), ("unexplained", "right")]
+    if weighted:
+        columns += [("weight", "right"), ("", "left")]
+    columns += [("unexplained", "right"), ("agrees", "right")]
     table = _plain_table(*columns)
     for view in views:
         cells: list[str | Text] = [Text(view["name"]), f"{view['n_features']:,}"]
-        if paced:
-            blocks = bar(view["exponent"], console, 16)
-            cells += [f"{view['exponent']:.2f}", Text(blocks, style="yellow")]
-        cells += [f"{view['agreement']:.0%}", f"{view['unexplained']:.0%}"]
+        if weighted:
+            blocks = bar(view["weight"], console, 16)
+            cells += [f"{view['weight']:.0%}", Text(blocks, style="yellow")]
+        cells += [f"{view['unexplained']:.0%}", f"{view['agreement']:.0%}"]
         table.add_row(*cells)
     console.print()
     console.print(table)

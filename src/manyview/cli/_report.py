@@ -9,18 +9,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from manyview._views import check_views
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._cluster import provenance
-from manyview.cli._sources import (
-    Request,
-    as_views,
-    load_sources,
-    sample_names,
-    title_of,
-)
-from manyview.cli._summary import choice_of
+from manyview.cli._result import report_options
+from manyview.cli._sources import Request, as_views, load_sources, sample_names
+from manyview.cluster._clustering import label_clustering
 from manyview.exceptions import DatasetError
+from manyview.model_selection import ClusterCountChoice
 
 ResultFolder = Annotated[
     Path,
@@ -34,7 +30,7 @@ OutReport = Annotated[
     typer.Option(
         "--out",
         "-o",
-        help="File to write; report.html in the folder if not said.",
+        help="File to write; report.html in the folder by default.",
         rich_help_panel=opt.OUTPUT,
         show_default=False,
     ),
@@ -57,9 +53,7 @@ def report_command(
       manyview report demo --out elsewhere.html
     """
     from manyview._model_file import load_model
-    from manyview.reporting import report
-    from manyview.reporting._report import report_labels
-    from manyview.reporting._subject import ReportOptions
+    from manyview.reporting._report import write_report
 
     summary = _output.read_result(result)
     path = out or result / _output.REPORT
@@ -73,27 +67,31 @@ def report_command(
             "Run manyview cluster again."
         )
         raise DatasetError(msg)
-    about: dict[str, Any] = {
-        "title": title_of(data),
-        "sample_ids": names,
-        "feature_names": data.feature_names or None,
-        "target": data.target,
-        "target_names": data.target_names,
-        "command": summary["command"],
-        "provenance": provenance(data),
-        "choice": choice_of(summary),
-    }
-    model = result / _output.MODEL
-    views = as_views(data)
+    options = report_options(
+        data, command=summary["command"], choice=_stored_choice(summary)
+    )
+    model, method, views = None, summary["method"], as_views(data)
+    if (result / _output.MODEL).is_file():
+        model = load_model(result / _output.MODEL)
+        clustering, method = model.clustering(views), type(model).__name__
+    else:
+        clustering = label_clustering(check_views(views), labels)
     with _output.named_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        if model.is_file():
-            report(load_model(model), views, path, **about)
-        else:
-            options = ReportOptions(**about)
-            method = summary["method"]
-            report_labels(labels, views, path, method=method, options=options)
+        write_report(path, clustering, options, method=method, estimator=model)
     _render.line(f"Written to {path}.")
+
+
+def _stored_choice(summary: dict[str, Any]) -> ClusterCountChoice | None:
+    stored = summary.get("choice")
+    if stored is None:
+        return None
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in stored.items()
+        if name in ClusterCountChoice.__dataclass_fields__
+    }
+    return ClusterCountChoice(**fields)
 
 
 def _stored_request(summary: dict[str, Any]) -> Request:

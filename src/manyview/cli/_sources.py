@@ -1,16 +1,17 @@
-"""From what stands on the command line to views."""
+"""The data that a command line names."""
 
 from __future__ import annotations
 
 import difflib
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from manyview._names import NamedView
+from manyview.cli._options import Align
 from manyview.datasets import (
     MultiViewData,
     dataset_info,
@@ -23,47 +24,40 @@ from manyview.exceptions import DatasetError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """Which data is wanted; as plain values, so that it can be written down."""
+    """Which data to read, as plain values that can be stored as JSON."""
 
     sources: tuple[str, ...]
     labels: str | None = None
     ids: str | None = None
-    align: Literal["strict", "intersection", "missing"] = "strict"
+    align: str = "strict"
     variables: tuple[str, ...] | None = None
     header: bool | None = None
 
     def resolved(self) -> Request:
         """The same request, independent of the current folder."""
-        return Request(
+        return replace(
+            self,
             sources=tuple(_absolute(source) for source in self.sources),
             labels=None if self.labels is None else _absolute(self.labels),
-            ids=self.ids,
-            align=self.align,
-            variables=self.variables,
-            header=self.header,
         )
 
 
 def make_request(
     sources: Sequence[str],
-    *,
     labels: str | None,
     ids: str | None,
-    align: str,
+    align: Align,
     variables: str | None,
     header: bool | None,
 ) -> Request:
     """A request from the values of the command's options."""
-    chosen = None
-    if variables is not None:
-        chosen = tuple(name.strip() for name in variables.split(","))
+    names = None if variables is None else variables.split(",")
     return Request(
         sources=tuple(sources),
         labels=labels,
         ids=ids,
-        # The option's enum has these words only.
-        align=align,  # type: ignore[arg-type]
-        variables=chosen,
+        align=align.value,
+        variables=None if names is None else tuple(name.strip() for name in names),
         header=header,
     )
 
@@ -109,10 +103,7 @@ def lazy_sources(request: Request) -> Any:
     if len(paths) == 1 and paths[0][0] is None:
         return paths[0][1]
     # Views are known by their names, so that a model recognises them later.
-    named = {name or Path(path).stem: path for name, path in paths}
-    if len(named) < len(paths):
-        raise DatasetError(_same_names(named))
-    return named
+    return _by_name(paths)
 
 
 def as_views(data: MultiViewData) -> dict[str, Any]:
@@ -143,21 +134,22 @@ def sample_names(data: MultiViewData) -> list[str]:
 
 
 def _choose_form(paths: Sequence[tuple[str | None, str]]) -> Any:
-    """One path, a list, or a mapping of names: what `read_views` tells apart."""
+    """One path, a list, or a mapping of names, as `read_views` takes them."""
     if all(name is None for name, _ in paths):
         return paths[0][1] if len(paths) == 1 else [path for _, path in paths]
+    return _by_name(paths)
+
+
+def _by_name(paths: Sequence[tuple[str | None, str]]) -> dict[str, str]:
     named = {name or Path(path).stem: path for name, path in paths}
     if len(named) < len(paths):
-        raise DatasetError(_same_names(named))
+        msg = f"Two views have the same name; the names are {sorted(named)}."
+        raise DatasetError(msg)
     return named
 
 
-def _same_names(names: Iterable[str]) -> str:
-    return f"Two views have the same name; the names are {sorted(names)}."
-
-
 def _label_options(labels: str | None) -> dict[str, Any]:
-    """What ``--labels`` stands for: a file, a column of a file, or a column."""
+    """``--labels`` as options of `read_views`: a file, its column, or a column."""
     if labels is None or Path(labels).is_file():
         return {"labels": None, "labels_file": labels}
     path, colon, column = labels.rpartition(":")

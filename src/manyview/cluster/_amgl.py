@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from manyview._results import OnIteration
-from manyview._scaling import SCALES
-from manyview._sklearn_compat import Interval, StrOptions
-from manyview._view_input import scaled_rows
-from manyview._views import ViewSet
+from manyview._sklearn_compat import Interval
 from manyview.cluster._spectral import SpectralClusterer
 
 if TYPE_CHECKING:
@@ -119,16 +116,9 @@ class AMGL(SpectralClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **SpectralClusterer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "normalize_rows": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "scale": [StrOptions(set(SCALES)), None],
-        "view_sizes": ["array-like", None],
-        "random_state": ["random_state"],
-        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
     }
 
     def __init__(
@@ -156,10 +146,6 @@ class AMGL(SpectralClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
-        self.scales_, rows = scaled_rows(views, self.scale)
-        return rows
-
     def _solve(
         self,
         prepared: tuple[Rows, ...],
@@ -181,9 +167,6 @@ class AMGL(SpectralClusterer):
         )
 
     def _store(self, best: AMGLResult) -> None:
-        self.labels_ = best.labels
+        super()._store(best)
         self.view_weights_ = best.view_weights
-        self.embedding_ = best.embedding
         self.objective_ = best.objective
-        self.n_iter_ = best.n_iter
-        self.history_ = best.history

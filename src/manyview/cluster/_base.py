@@ -1,4 +1,4 @@
-"""What all estimators share: input, scaling, restarts, warnings."""
+"""What all estimators share: parameters, input, scaling, restarts, warnings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, ClassVar, Self
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -16,11 +17,22 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyview._random import random_source
 from manyview._results import IterationRecord, OnIteration, SolverResult
-from manyview._sklearn_compat import _fit_context, _openmp_effective_n_threads
+from manyview._scaling import SCALES
+from manyview._sklearn_compat import (
+    Interval,
+    StrOptions,
+    _fit_context,
+    _openmp_effective_n_threads,
+)
 from manyview._threads import one_blas_thread
-from manyview._view_input import ViewInput
+from manyview._typing import IntArray
+from manyview._view_input import ViewInput, scaled_rows
 from manyview._views import ViewSet
+from manyview.cluster._clustering import Clustering, label_clustering
 from manyview.exceptions import ViewError
+
+if TYPE_CHECKING:
+    from manyview._rows import Rows
 
 OnRestartIteration = Callable[[int, IterationRecord], None]
 
@@ -28,11 +40,29 @@ OnRestartIteration = Callable[[int, IterationRecord], None]
 class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
     """Base of every clusterer: one `fit` for all, filled in by three methods.
 
-    A subclass stores its parameters (at least ``n_clusters``, ``view_sizes`` and
-    ``random_state``) and says how to `_prepare` what all restarts share, how to
-    `_solve` one restart, and what to `_store` of the best. All three work on an
-    unfitted copy of the estimator, which `fit` publishes at the end.
+    A subclass stores its parameters, adds constraints for those that are its own, and
+    defines `_solve`, which runs one restart. It extends `_prepare`, whose result all
+    restarts share, and `_store`, which sets the fitted attributes, where it needs more
+    than scaled rows and labels. All three work on an unfitted copy of the estimator,
+    which `fit` publishes at the end.
     """
+
+    # Of every parameter that means the same in all methods that have it.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "pace_start": [Interval(Real, 0, 1, closed="both")],
+        "n_paces": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "scale": [StrOptions(set(SCALES)), None],
+        "view_sizes": ["array-like", None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
+    }
+    # Whether the method compares all pairs of samples within each view.
+    _needs_every_view: ClassVar[bool] = False
 
     _private_fitted: ClassVar[frozenset[str]] = ViewInput._private_fitted | {
         "_centers",
@@ -40,6 +70,8 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
     }
 
     n_clusters: int
+    scale: str | None
+    labels_: IntArray
     random_state: int | np.random.RandomState | None
     n_jobs: int | None = None
     verbose: int = 0
@@ -74,8 +106,53 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         self.__dict__ = fresh.__dict__
         return self
 
-    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
-        """Set all fitted attributes."""
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_clustering(
+        self, X: Any, *, on_iteration: OnRestartIteration | None = None
+    ) -> Clustering:
+        """Fit, and return the labels together with the checked and scaled views.
+
+        Parameters
+        ----------
+        X, on_iteration
+            As in `fit`.
+
+        Returns
+        -------
+        clustering : Clustering
+            What explanations, maps and reports are made from.
+        """
+        fresh = self._unfitted()
+        views, prepared = fresh._fit(X, on_iteration)
+        self.__dict__ = fresh.__dict__
+        return self._clustering(views, prepared)
+
+    def clustering(self, X: Any) -> Clustering:
+        """The labels of the fit together with the views of its samples.
+
+        Parameters
+        ----------
+        X : same forms as in `fit`
+            The samples of the fit.
+
+        Returns
+        -------
+        clustering : Clustering
+            What explanations, maps and reports are made from.
+        """
+        return self._clustering(self._check_views(X, reset=False), None)
+
+    def _clustering(self, views: ViewSet, prepared: Any) -> Clustering:
+        """Labels and distances of the samples of the fit.
+
+        `prepared` is what `_prepare` made of the views, or None. A method without
+        centres has no distances of its own: its labels are measured by cluster means.
+        """
+        weights = getattr(self, "view_weights_", None)
+        return label_clustering(views, self.labels_, weights)
+
+    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> Any:
+        """Set all fitted attributes; returns the views and what `_prepare` made."""
         from manyview._solvers._restarts import choose_restart
 
         views = self._check_views(X, reset=True)
@@ -94,10 +171,16 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
             best = choose_restart(self._run_restarts(run, seeds))
         self._store(best)
         self._warn_unless_converged(best)
+        return views, prepared
 
     def _prepare(self, views: ViewSet) -> Any:
         """What every restart works on: scaled rows, graphs, kernels."""
-        raise NotImplementedError
+        return self._scaled_rows(views)
+
+    def _scaled_rows(self, views: ViewSet) -> tuple[Rows, ...]:
+        """Rows of the views through scales that are learned from them."""
+        self.scales_, rows = scaled_rows(self._used(views), self.scale)
+        return rows
 
     def _solve(
         self,
@@ -110,10 +193,12 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
 
     def _store(self, result: Any) -> None:
         """Set the fitted attributes."""
-        raise NotImplementedError
+        self.labels_ = result.labels
+        self.n_iter_ = result.n_iter
+        self.history_ = result.history
 
     def _used(self, views: ViewSet) -> ViewSet:
-        """The views that take part; all, unless a subclass says otherwise."""
+        """The views that take part, by default all."""
         return views
 
     def _n_restarts(self) -> int:
@@ -123,7 +208,20 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         views = super()._check_views(X, reset=reset)
         if reset:
             self._check_cluster_count(views.n_samples)
+        if self._needs_every_view:
+            self._reject_missing(views)
         return views
+
+    def _reject_missing(self, views: ViewSet) -> None:
+        for name, present in zip(views.names, views.present, strict=True):
+            if present is not None and not present.all():
+                row = int(np.flatnonzero(~present)[0])
+                msg = (
+                    f"{type(self).__name__} needs every sample in every view, but row "
+                    f"{row} of view {name!r} is missing (NaN throughout). Drop or "
+                    "impute such rows, or use a method that takes them, e.g. NSMVC."
+                )
+                raise ViewError(msg)
 
     def _check_cluster_count(self, n_samples: int) -> None:
         if self.n_clusters > n_samples:
@@ -186,7 +284,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
 
 
 def report_progress(verbose: int) -> OnRestartIteration | None:
-    """A callback that tells stderr about every iteration, or None when quiet."""
+    """A callback that writes every iteration to stderr, or None if not verbose."""
     if not verbose:
         return None
 

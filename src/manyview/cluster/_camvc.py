@@ -11,8 +11,7 @@ import numpy as np
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
 from manyview.cluster._centroids import (
-    INIT_CONSTRAINT,
-    SHARED_CONSTRAINTS,
+    DRAWN_STARTS,
     CentroidClusterer,
 )
 
@@ -121,11 +120,10 @@ class CAMVC(CentroidClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED_CONSTRAINTS,
+        **CentroidClusterer._parameter_constraints,
         "weight_exponent": [Interval(Real, 1, None, closed="neither")],
         "kept_share": [Interval(Real, 0, 1, closed="right")],
-        "init": INIT_CONSTRAINT,
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "init": DRAWN_STARTS,
     }
 
     def __init__(

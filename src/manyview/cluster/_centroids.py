@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from manyview._scaling import SCALES
-from manyview._sklearn_compat import Interval, StrOptions
+from manyview._sklearn_compat import StrOptions
 from manyview._typing import IntArray
-from manyview._view_input import scaled_rows
-from manyview._views import ViewSet
 from manyview.cluster._base import BaseMultiViewClusterer
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._weighted import CentroidResult
 
-SHARED_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_clusters": [Interval(Integral, 1, None, closed="left")],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "n_init": [Interval(Integral, 1, None, closed="left")],
-    "scale": [StrOptions(set(SCALES)), None],
-    "view_sizes": ["array-like", None],
-    "random_state": ["random_state"],
-    "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
-}
-INIT_CONSTRAINT: list[Any] = [StrOptions({"random", "k-means++"})]
+DRAWN_STARTS: list[Any] = [StrOptions({"random", "k-means++"})]
 
 
 class CentroidClusterer(BaseMultiViewClusterer):
@@ -35,7 +21,6 @@ class CentroidClusterer(BaseMultiViewClusterer):
     _plain_distances: ClassVar[bool] = True
 
     n_init: int
-    scale: str | None
 
     def predict(self, X: Any) -> IntArray:
         """Cluster of new samples: the nearest centres by the fitted view weights.
@@ -51,10 +36,10 @@ class CentroidClusterer(BaseMultiViewClusterer):
         labels : ndarray of shape (n_samples,)
             Cluster of each sample.
         """
-        views = self._check_views(X, reset=False)
         from manyview._rows import open_views
         from manyview._solvers._nearest import nearest_by_distance, nearest_clusters
 
+        views = self._check_views(X, reset=False)
         nearest = nearest_by_distance if self._plain_distances else nearest_clusters
         rows = open_views(self._used(views), self.scales_)
         return nearest(rows, self._centers, self._score_weights)
@@ -67,12 +52,8 @@ class CentroidClusterer(BaseMultiViewClusterer):
         # spends longer waiting for the others than working.
         return True
 
-    def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
-        self.scales_, rows = scaled_rows(self._used(views), self.scale)
-        return rows
-
     def _store(self, best: CentroidResult) -> None:
-        self.labels_ = best.labels
+        super()._store(best)
         self._centers = best.centers
         self.cluster_centers_ = [
             scale.to_user_units(centers)
@@ -82,5 +63,3 @@ class CentroidClusterer(BaseMultiViewClusterer):
         self._score_weights = best.score_weights
         self.unexplained_ = best.unexplained
         self.objective_ = best.objective
-        self.n_iter_ = best.n_iter
-        self.history_ = best.history

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from manyview._results import OnIteration
-from manyview._scaling import SCALES
-from manyview._sklearn_compat import Interval, StrOptions
+from manyview._sklearn_compat import Interval
 from manyview._typing import FloatArray
-from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
 from manyview.cluster._spectral import SpectralClusterer
 from manyview.exceptions import ViewError
@@ -109,14 +107,9 @@ class CoReg(SpectralClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **SpectralClusterer._parameter_constraints,
         "coupling": [Interval(Real, 0, None, closed="neither"), "array-like"],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "scale": [StrOptions(set(SCALES)), None],
-        "view_sizes": ["array-like", None],
-        "random_state": ["random_state"],
-        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
     }
 
     def __init__(
@@ -142,8 +135,7 @@ class CoReg(SpectralClusterer):
 
     def _prepare(self, views: ViewSet) -> tuple[tuple[Rows, ...], FloatArray]:
         coupling = _per_view(self.coupling, len(views.arrays))
-        self.scales_, rows = scaled_rows(views, self.scale)
-        return rows, coupling
+        return self._scaled_rows(views), coupling
 
     def _solve(
         self,
@@ -165,11 +157,8 @@ class CoReg(SpectralClusterer):
         )
 
     def _store(self, best: SpectralResult) -> None:
-        self.labels_ = best.labels
-        self.embedding_ = best.embedding
+        super()._store(best)
         self.objective_ = best.objective
-        self.n_iter_ = best.n_iter
-        self.history_ = best.history
 
 
 def _per_view(coupling: float | Sequence[float], n_views: int) -> FloatArray:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from manyview._results import OnIteration
-from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions
-from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
 from manyview.cluster._spectral import SpectralClusterer
 from manyview.exceptions import ViewError
@@ -116,15 +114,10 @@ class CoTrain(SpectralClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **SpectralClusterer._parameter_constraints,
         "subspace_ratio": [Interval(Real, 1, None, closed="left")],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
         "output": [StrOptions({"concat"}), Interval(Integral, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "scale": [StrOptions(set(SCALES)), None],
-        "view_sizes": ["array-like", None],
-        "random_state": ["random_state"],
-        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
     }
 
     def __init__(
@@ -158,8 +151,7 @@ class CoTrain(SpectralClusterer):
                 f"{n_views}, counted from 0. Use a smaller index or 'concat'."
             )
             raise ViewError(msg)
-        self.scales_, rows = scaled_rows(views, self.scale)
-        return rows
+        return self._scaled_rows(views)
 
     def _solve(
         self,
@@ -181,8 +173,5 @@ class CoTrain(SpectralClusterer):
         )
 
     def _store(self, best: CoTrainResult) -> None:
-        self.labels_ = best.labels
+        super()._store(best)
         self.view_labels_ = best.view_labels
-        self.embedding_ = best.embedding
-        self.n_iter_ = best.n_iter
-        self.history_ = best.history

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from manyview._results import OnIteration
-from manyview._sklearn_compat import Interval
 from manyview._views import ViewSet
-from manyview.cluster._centroids import SHARED_CONSTRAINTS, CentroidClusterer
+from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -121,9 +120,8 @@ class DMVC(CentroidClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED_CONSTRAINTS,
+        **CentroidClusterer._parameter_constraints,
         "layers": [list, tuple],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -156,7 +154,7 @@ class DMVC(CentroidClusterer):
                 "the layers before the last."
             )
             raise ViewError(msg)
-        return super()._prepare(views)
+        return self._scaled_rows(views)
 
     def _solve(
         self,

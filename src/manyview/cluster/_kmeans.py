@@ -11,7 +11,7 @@ import numpy as np
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
 from manyview._views import ViewSet
-from manyview.cluster._centroids import SHARED_CONSTRAINTS, CentroidClusterer
+from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -118,8 +118,6 @@ class ConcatKMeans(_Lloyd):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = SHARED_CONSTRAINTS
-
     def __init__(
         self,
         n_clusters: int = 8,
@@ -216,7 +214,7 @@ class ViewKMeans(_Lloyd):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED_CONSTRAINTS,
+        **CentroidClusterer._parameter_constraints,
         "view": [Interval(Integral, 0, None, closed="left"), str],
     }
 
@@ -243,7 +241,7 @@ class ViewKMeans(_Lloyd):
 
     def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
         self.view_ = self._find_view(views.names)
-        return super()._prepare(views)
+        return self._scaled_rows(views)
 
     def _find_view(self, names: tuple[str, ...]) -> int:
         if isinstance(self.view, str):

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from manyview._results import OnIteration
-from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions
-from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
-from manyview.cluster._complete import CompleteViewsClusterer
+from manyview.cluster._base import BaseMultiViewClusterer
 
 if TYPE_CHECKING:
     from manyview._solvers._mvkkm import MVKKMResult, ViewKernels
 
 
-class MVKKM(CompleteViewsClusterer):
+class MVKKM(BaseMultiViewClusterer):
     """Multi-view kernel k-means.
 
     Kernel k-means on a weighted sum of one kernel per view, with view weights that
@@ -99,7 +97,7 @@ class MVKKM(CompleteViewsClusterer):
     - Ties keep the current label.
     - Views that are fitted perfectly share the whole weight; a constant view, which
       any labels fit, takes no part.
-    - Which kernel the printed results of the comparison in ACM MM 2021 used is not
+    - Which kernel the published results of the comparison in ACM MM 2021 used is not
       known.
 
     References
@@ -118,17 +116,10 @@ class MVKKM(CompleteViewsClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        **BaseMultiViewClusterer._parameter_constraints,
         "power": [Interval(Real, 1, None, closed="left")],
         "kernel": [StrOptions({"rbf", "linear"})],
         "init": [StrOptions({"random", "global", "global-fast"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "scale": [StrOptions(set(SCALES)), None],
-        "view_sizes": ["array-like", None],
-        "random_state": ["random_state"],
-        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
     }
 
     def __init__(
@@ -158,14 +149,15 @@ class MVKKM(CompleteViewsClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    _needs_every_view = True
+
     def _n_restarts(self) -> int:
         return self.n_init if self.init == "random" else 1
 
     def _prepare(self, views: ViewSet) -> ViewKernels:
         from manyview._solvers._mvkkm import view_kernels
 
-        self.scales_, rows = scaled_rows(views, self.scale)
-        return view_kernels(rows, self.kernel)
+        return view_kernels(self._scaled_rows(views), self.kernel)
 
     def _solve(
         self,
@@ -198,8 +190,6 @@ class MVKKM(CompleteViewsClusterer):
         )
 
     def _store(self, best: MVKKMResult) -> None:
-        self.labels_ = best.labels
+        super()._store(best)
         self.view_weights_ = best.view_weights
         self.objective_ = best.objective
-        self.n_iter_ = best.n_iter
-        self.history_ = best.history

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manyview._results import NSMVCResult, OnIteration
-from manyview._scaling import SCALES, ViewScale
-from manyview._sklearn_compat import Interval, StrOptions, _get_output_config
+from manyview._scaling import ViewScale
+from manyview._sklearn_compat import StrOptions, _get_output_config
 from manyview._typing import FloatArray, IntArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
 from manyview.cluster._base import BaseMultiViewClusterer, as_labels
+from manyview.cluster._clustering import Clustering, check_labels
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
@@ -36,8 +36,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     """Non-linear fusion for self-paced multi-view clustering.
 
     Clusters samples described by several views at once. Every view's loss gets an
-    exponent of its own, so unreliable views lose influence, and samples join from
-    easy to hard.
+    exponent of its own, and samples join from easy to hard.
 
     Parameters
     ----------
@@ -93,8 +92,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         ``eta_v * phi_v ** (eta_v - 1)``, times the scatter that the clusters explain.
         A view of noise has the smallest one.
     exponents_ : ndarray of shape (n_views,)
-        Exponent of each view at the last pace. On its own it does not tell how reliable
-        a view is.
+        Exponent of each view at the last pace. It does not tell how much the view
+        counts; `view_weights_` does.
     thresholds_ : ndarray of shape (n_views,)
         Largest loss of the last pace per view, in scaled units.
     view_losses_ : ndarray of shape (n_views,)
@@ -137,7 +136,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     - A cluster without selected members in a view keeps its centre there.
     - A view that is fitted perfectly takes exponent 1 and stays out of Eq. (7)'s
       minimum, which would otherwise switch off all other views.
-    - Scaling, k-means++ starts and the choice among restarts are ours;
+    - Scaling, k-means++ starts and the choice among restarts are additions;
       ``NSMVC(k, init="random", n_init=1, scale="minmax")`` is the paper's protocol.
 
     References
@@ -156,18 +155,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "pace_start": [Interval(Real, 0, 1, closed="both")],
-        "n_paces": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        **BaseMultiViewClusterer._parameter_constraints,
         "init": [StrOptions({"k-means++", "random"}), "array-like", callable],
-        "scale": [StrOptions(set(SCALES)), None],
         "assignment": [StrOptions({"sequential", "majorize"})],
-        "view_sizes": ["array-like", None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
     }
 
     def __init__(
@@ -216,9 +206,27 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         labels : ndarray of shape (n_samples,)
             Cluster of each sample.
         """
+        return self.assign(X).labels
+
+    def assign(self, X: Any) -> Clustering:
+        """New samples together with the clusters that `predict` gives them.
+
+        Parameters
+        ----------
+        X : same forms as in `predict`
+            New samples.
+
+        Returns
+        -------
+        clustering : Clustering
+            What explanations, maps and reports are made from.
+        """
         from manyview._solvers._nearest import nearest_clusters
 
-        return nearest_clusters(self._open(X), *self._linear_model())
+        views = self._check_views(X, reset=False)
+        rows = self._open_checked(views)
+        labels = nearest_clusters(rows, *self._linear_model())
+        return self._measured(views, rows, labels)
 
     def transform(self, X: Any) -> Any:
         """Fused distance of samples to each cluster's centre.
@@ -260,13 +268,10 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
             Between minus the number of views (nothing explained) and 0, on data like
             that of `fit`. Unlike the objective it compares between fits.
         """
-        from manyview._solvers._nearest import nearest_clusters
         from manyview._solvers._nsmvc import unexplained_shares
 
-        rows = self._open(X)
-        centers, weights = self._linear_model()
-        labels = nearest_clusters(rows, centers, weights)
-        return -float(unexplained_shares(rows, centers, labels).sum())
+        found = self.assign(X)
+        return -float(unexplained_shares(found.rows, found.centers, found.labels).sum())
 
     @property
     def _n_features_out(self) -> int:
@@ -335,7 +340,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     def _store(self, best: NSMVCResult) -> None:
         from manyview._numerics._pacing import separation_shares, view_slopes
 
-        self.labels_ = best.labels
+        super()._store(best)
         self._centers = best.centers
         self.cluster_centers_ = [
             scale.to_user_units(centers)
@@ -349,14 +354,29 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         self.objective_ = best.objective
         self.unexplained_ = best.unexplained
         self.joined_pace_ = best.joined_pace
-        self.n_iter_ = best.n_iter
-        self.history_ = best.history
 
-    def _open(self, X: Any) -> tuple[Rows, ...]:
-        """New samples through the scales learned in fit."""
-        return self._open_checked(self._check_views(X, reset=False))
+    def _clustering(self, views: ViewSet, prepared: _Prepared | None) -> Clustering:
+        rows = self._open_checked(views) if prepared is None else prepared.rows
+        labels = check_labels(self.labels_, views.n_samples)
+        return self._measured(views, rows, labels, unexplained=self.unexplained_)
+
+    def _measured(
+        self, views: ViewSet, rows: tuple[Rows, ...], labels: IntArray, **known: Any
+    ) -> Clustering:
+        """Labels of any samples, measured by the centres and weights of the fit."""
+        centers, slopes = self._linear_model()
+        return Clustering(
+            views=views,
+            labels=labels,
+            rows=rows,
+            centers=centers,
+            weights=slopes / slopes.sum(),
+            view_weights=self.view_weights_,
+            **known,
+        )
 
     def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
+        """Samples through the scales learned in fit."""
         from manyview._rows import open_views
 
         return open_views(views, self.scales_)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from manyview._results import OnIteration
-from manyview._sklearn_compat import Interval, StrOptions
+from manyview._sklearn_compat import StrOptions
 from manyview.cluster._centroids import (
-    INIT_CONSTRAINT,
-    SHARED_CONSTRAINTS,
+    DRAWN_STARTS,
     CentroidClusterer,
 )
 
@@ -126,11 +124,9 @@ class SAMVC(CentroidClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED_CONSTRAINTS,
-        "pace_start": [Interval(Real, 0, 1, closed="both")],
-        "n_paces": [Interval(Integral, 1, None, closed="left")],
+        **CentroidClusterer._parameter_constraints,
         "pacing": [StrOptions({"mixture", "hard"})],
-        "init": INIT_CONSTRAINT,
+        "init": DRAWN_STARTS,
     }
 
     def __init__(

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sklearn.exceptions import ConvergenceWarning
 
 from manyview._results import SolverResult
-from manyview.cluster._complete import CompleteViewsClusterer
+from manyview.cluster._base import BaseMultiViewClusterer
 
 if TYPE_CHECKING:
     from manyview._solvers._spectral import SpectralResult
 
 
-class SpectralClusterer(CompleteViewsClusterer):
+class SpectralClusterer(BaseMultiViewClusterer):
     """Base of the methods that cluster an embedding."""
+
+    _needs_every_view = True
+
+    def _store(self, best: Any) -> None:
+        super()._store(best)
+        self.embedding_ = best.embedding
 
     def _warn_unless_converged(self, result: SolverResult) -> None:
         super()._warn_unless_converged(result)

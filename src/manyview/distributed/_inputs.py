@@ -111,7 +111,7 @@ def is_lazy(X: Any) -> bool:
     )
 
 
-def read_views(
+def open_lazy_views(
     X: Any,
     *,
     view_sizes: Sequence[int] | None = None,
@@ -155,7 +155,7 @@ def read_views(
     )
 
 
-def take_rows(X: Any, rows: IntArray) -> dict[str, Any]:
+def compute_rows(X: Any, rows: IntArray) -> dict[str, Any]:
     """Some rows of every view, as they are, on this machine."""
     views = {
         name: _as_dask(_opened(view), name)[rows]

@@ -25,10 +25,11 @@ from manyview._threads import one_blas_thread
 from manyview._version import __version__
 from manyview.cluster import NSMVC
 from manyview.cluster._base import OnRestartIteration, report_progress
+from manyview.cluster._clustering import Clustering
 from manyview.distributed import _blocks
 from manyview.distributed._checkpoint import Checkpoint, digest
 from manyview.distributed._data import open_data
-from manyview.distributed._inputs import DaskViews, is_lazy, read_views
+from manyview.distributed._inputs import DaskViews, is_lazy, open_lazy_views
 from manyview.distributed._samples import DaskRows, DaskSamples, map_parts, shared
 from manyview.distributed._start import identify_start, start_samples
 from manyview.exceptions import ClusterError
@@ -186,6 +187,12 @@ n_iter_, history_, scales_, view_names_, n_features_in_
                 checkpoint.remove()
         self._warn_unless_converged(best)
 
+    def fit_clustering(
+        self, X: Any, *, on_iteration: OnRestartIteration | None = None
+    ) -> Clustering:
+        """Fit, and return labels and views; X must be in this machine's memory."""
+        return self.fit(X, on_iteration=on_iteration).clustering(X)
+
     def predict(self, X: Any) -> Any:
         """Cluster of new samples.
 
@@ -336,14 +343,9 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """Line up the views; with `reset` remember their layout."""
         if not reset:
             check_is_fitted(self)
-            return read_views(X, view_sizes=self.view_sizes, layout=self._layout)
-        views = read_views(X, view_sizes=self.view_sizes)
-        self._remember_layout(
-            views.names,
-            views.n_features,
-            named=views.named,
-            feature_names=views.feature_names,
-        )
+            return open_lazy_views(X, view_sizes=self.view_sizes, layout=self._layout)
+        views = open_lazy_views(X, view_sizes=self.view_sizes)
+        self._remember_layout(views)
         self._check_cluster_count(views.n_samples)
         return views
 

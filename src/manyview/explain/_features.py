@@ -17,7 +17,7 @@ from manyview._views import (
     check_views,
     row_blocks,
 )
-from manyview.exceptions import ViewError
+from manyview.cluster._clustering import check_labels
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,10 +85,17 @@ def separating_features(
     ('0', -11.31, 0.5, 8.5)
     """
     views = check_views(X, view_sizes=view_sizes)
-    labels = np.asarray(labels)
-    if labels.shape != (views.n_samples,):
-        msg = f"labels have shape {labels.shape}, expected ({views.n_samples},)."
-        raise ViewError(msg)
+    labels = check_labels(labels, views.n_samples)
+    return features_of_clusters(views, labels, feature_names, n_features)
+
+
+def features_of_clusters(
+    views: ViewSet,
+    labels: IntArray,
+    feature_names: Sequence[Sequence[str]] | None = None,
+    n_features: int = 5,
+) -> tuple[FeatureEffect, ...]:
+    """`separating_features` of checked views."""
     names = feature_names or names_of_features(views)
     found: list[list[FeatureEffect]] = [[] for _ in range(int(labels.max()) + 1)]
     for array, present, view, columns in zip(

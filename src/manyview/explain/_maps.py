@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from manyview._random import random_source
 from manyview._typing import BoolArray, FloatArray, IntArray
-from manyview.explain._margins import Geometry, label_geometry, model_geometry
+from manyview._views import check_views
+from manyview.cluster._clustering import Clustering, label_clustering
+from manyview.explain._margins import clustering_of
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
@@ -58,10 +60,10 @@ def map_samples(
     labels : array-like of shape (n_samples,)
         Their clusters, from which samples to show are drawn in proportion.
     estimator : fitted estimator, default=None
-        Takes scaling and weights from this model; None scales and weighs the views as
-        `explain_labels` does.
+        Takes distances and weights from this model, those of its embeddings if it
+        clusters embeddings. None scales and weighs the views as `explain_labels` does.
     max_samples : int, default=3000
-        Show no more than these.
+        Most samples to show.
     random_state : int, RandomState instance or None, default=0
         Draws the samples shown.
 
@@ -70,17 +72,21 @@ def map_samples(
     sample_map : SampleMap
         Positions.
     """
-    labels = np.asarray(labels)
     if estimator is None:
-        geometry, _ = label_geometry(X, labels)
+        clustering = label_clustering(check_views(X), labels)
     else:
-        geometry, _ = model_geometry(estimator, X)
-    width = sum(view.n_features for view in geometry.rows)
+        clustering = replace(clustering_of(estimator, X), labels=np.asarray(labels))
+    return map_clustering(clustering, max_samples, random_source(random_state))
+
+
+def map_clustering(
+    clustering: Clustering, max_samples: int, random_state: np.random.RandomState
+) -> SampleMap:
+    """The maps of a clustering, by the distances it is measured with."""
+    width = sum(space.n_features for space in clustering.rows)
     affordable = max(FEWEST_SAMPLES, MOST_VALUES // width)
-    samples = draw_samples(
-        labels, min(max_samples, affordable), random_source(random_state)
-    )
-    return _project(geometry, samples)
+    n_shown = min(max_samples, affordable)
+    return _project(clustering, draw_samples(clustering.labels, n_shown, random_state))
 
 
 def draw_samples(
@@ -100,25 +106,23 @@ def draw_samples(
     return np.sort(np.concatenate([certain, rest[: n_wanted - len(certain)]]))
 
 
-def _project(geometry: Geometry, samples: IntArray) -> SampleMap:
-    scaled = []
-    maps = []
-    for view in geometry.rows:
-        values = view.dense_rows(samples)
-        missing = _missing(view, samples)
-        # Whoever lacks the view stands at its mean, where it pulls nowhere.
-        values[missing] = view.mean
-        position = _principal_plane(values)
-        position[missing] = np.nan
-        scaled.append(values)
-        maps.append(position)
-    joint = np.hstack(
-        [
-            values * np.sqrt(weight)
-            for values, weight in zip(scaled, geometry.weights, strict=True)
-        ]
+def _project(clustering: Clustering, samples: IntArray) -> SampleMap:
+    weighted = []
+    planes = []
+    for rows, weight in zip(clustering.rows, clustering.weights, strict=True):
+        values = rows.dense_rows(samples)
+        missing = _missing(rows, samples)
+        # A sample without the view is placed at its mean, where it changes nothing.
+        values[missing] = rows.mean
+        plane = _principal_plane(values)
+        plane[missing] = np.nan
+        planes.append(plane)
+        weighted.append(values * np.sqrt(weight))
+    return SampleMap(
+        samples=samples,
+        fused=_principal_plane(np.hstack(weighted)),
+        views=tuple(planes[: clustering.n_views]),
     )
-    return SampleMap(samples=samples, fused=_principal_plane(joint), views=tuple(maps))
 
 
 def _missing(view: Rows, samples: IntArray) -> BoolArray:

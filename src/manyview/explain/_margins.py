@@ -7,32 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyview._scaling import learn_scales
 from manyview._typing import BoolArray, FloatArray, IntArray
-from manyview._views import SCAN_ELEMENTS, check_views, row_blocks
-from manyview.cluster import NSMVC
+from manyview._views import check_views
+from manyview.cluster._base import BaseMultiViewClusterer
+from manyview.cluster._clustering import Clustering, label_clustering
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Geometry:
-    """What distances are measured with.
-
-    rows : scaled row access per view. centers : per view (n_clusters, n_features_v).
-    weights : (n_views,), of the views in the fused score; they add up to 1.
-    """
-
-    rows: tuple[Rows, ...]
-    centers: tuple[FloatArray, ...]
-    weights: FloatArray
-
-
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Explanation:
-    """How clusters, samples and views hang together.
+    """How clearly samples belong to their clusters, and what each view contributes.
 
     Parameters
     ----------
@@ -41,7 +28,8 @@ class Explanation:
     labels : ndarray of shape (n_samples,)
         Cluster of each sample.
     weights : ndarray of shape (n_views,)
-        Share of each view in the fused score.
+        Influence of each view on the result, adding up to 1: the estimator's
+        ``view_weights_``, or the same for all views where there are none.
     confidence : ndarray of shape (n_samples,)
         Relative margin to the second-best cluster, see `relative_margins`.
     view_labels : ndarray of shape (n_views, n_samples)
@@ -67,12 +55,24 @@ class Explanation:
     disagreement: FloatArray
     unexplained: FloatArray
 
+    @property
+    def cluster_sizes(self) -> IntArray:
+        """(n_clusters,), number of samples."""
+        return np.bincount(self.labels)
+
+    @property
+    def cluster_confidence(self) -> FloatArray:
+        """(n_clusters,), mean confidence; NaN for an empty cluster."""
+        sizes = self.cluster_sizes
+        sums = np.bincount(self.labels, weights=self.confidence)
+        return np.where(sizes > 0, sums / np.maximum(1, sizes), np.nan)
+
 
 def explain(estimator: Any, X: Any) -> Explanation:
     """Explain a fitted estimator on the samples it was fitted on.
 
-    For NSMVC, distances are those of its `transform`. Any other estimator is explained
-    through its labels, see `explain_labels`.
+    For NSMVC and GraphNSMVC, distances are those of their `transform`. Any other
+    estimator is explained through its labels, see `explain_labels`.
 
     Parameters
     ----------
@@ -98,8 +98,7 @@ def explain(estimator: Any, X: Any) -> Explanation:
     >>> explain(model, views).agreement.tolist()
     [1.0, 1.0]
     """
-    geometry, names = model_geometry(estimator, X)
-    return _explain(geometry, np.asarray(estimator.labels_), names)
+    return explain_clustering(clustering_of(estimator, X))
 
 
 def explain_labels(X: Any, labels: Any) -> Explanation:
@@ -119,9 +118,7 @@ def explain_labels(X: Any, labels: Any) -> Explanation:
     explanation : Explanation
         Confidence, agreement and disagreement.
     """
-    labels = np.asarray(labels)
-    geometry, names = label_geometry(X, labels)
-    return _explain(geometry, labels, names)
+    return explain_clustering(label_clustering(check_views(X), labels))
 
 
 def relative_margins(scores: FloatArray, labels: IntArray) -> FloatArray:
@@ -164,74 +161,61 @@ def relative_margins(scores: FloatArray, labels: IntArray) -> FloatArray:
     return np.clip(1.0 - ratio, 0.0, 1.0)
 
 
-def model_geometry(estimator: Any, X: Any) -> tuple[Geometry, tuple[str, ...]]:
-    """Geometry of a fitted estimator on the samples of its fit."""
+def clustering_of(estimator: Any, X: Any) -> Clustering:
+    """The labels of a fitted estimator together with the views of its samples."""
     labels = getattr(estimator, "labels_", None)
     if labels is None:
         msg = f"{type(estimator).__name__} is not fitted: call fit first."
         raise ViewError(msg)
-    if not isinstance(estimator, NSMVC):
-        return label_geometry(X, np.asarray(labels), estimator.view_sizes)
-    rows = estimator._open(X)
-    _check_length(rows[0].n_samples, labels)
-    centers, weights = estimator._linear_model()
-    names = tuple(estimator.view_names_)
-    # Embeddings of all views together come after those of the views themselves.
-    own = slice(0, len(names))
-    weights = weights[own] / weights[own].sum()
-    geometry = Geometry(rows=rows[own], centers=centers[own], weights=weights)
-    return geometry, names
+    if isinstance(estimator, BaseMultiViewClusterer):
+        return estimator.clustering(X)
+    views = check_views(X, view_sizes=getattr(estimator, "view_sizes", None))
+    return label_clustering(views, labels)
 
 
-def label_geometry(
-    X: Any, labels: IntArray, view_sizes: Any = None
-) -> tuple[Geometry, tuple[str, ...]]:
-    """Geometry of any labelling: cluster means of the scaled views, equal weights."""
-    from manyview._rows import open_views
-
-    views = check_views(X, view_sizes=view_sizes)
-    _check_length(views.n_samples, labels)
-    if labels.dtype.kind not in "iu" or labels.min() < 0:
-        msg = "labels must be whole numbers from 0, one per sample."
-        raise ViewError(msg)
-    rows = open_views(views, learn_scales(views, "auto"))
-    n_clusters = int(labels.max()) + 1
-    centers = tuple(_cluster_means(view, labels, n_clusters) for view in rows)
-    weights = np.full(len(rows), 1.0 / len(rows))
-    return Geometry(rows=rows, centers=centers, weights=weights), views.names
-
-
-def _explain(
-    geometry: Geometry, labels: IntArray, names: tuple[str, ...]
-) -> Explanation:
-    from manyview._solvers._nearest import fused_scores
+def explain_clustering(clustering: Clustering) -> Explanation:
+    """Confidence, agreement and unexplained shares, from the distances."""
     from manyview._solvers._nsmvc import unexplained_shares
 
-    rows, centers = geometry.rows, geometry.centers
-    n_samples = rows[0].n_samples
-    confidence = np.empty(n_samples)
-    for block, scores in fused_scores(rows, centers, geometry.weights):
-        confidence[block] = relative_margins(scores, labels[block])
-    view_labels = np.empty((len(rows), n_samples), dtype=np.int32)
-    for v, view in enumerate(rows):
-        view_labels[v] = _nearest(view, centers[v])
+    labels, n_views = clustering.labels, clustering.n_views
+    rows, centers = clustering.rows[:n_views], clustering.centers[:n_views]
+    view_labels = np.array(
+        [_nearest(view, own) for view, own in zip(rows, centers, strict=True)]
+    )
     has = view_labels >= 0
     right = view_labels == labels
+    unexplained = clustering.unexplained
+    if unexplained is None:
+        unexplained = unexplained_shares(rows, centers, labels)
     return Explanation(
-        view_names=names,
+        view_names=clustering.views.names,
         labels=labels,
-        weights=geometry.weights,
-        confidence=confidence,
+        weights=clustering.view_weights,
+        confidence=confidence(clustering),
         view_labels=view_labels,
         agreement=right.sum(axis=1) / np.maximum(1, has.sum(axis=1)),
         view_agreement=_view_agreement(view_labels, has),
-        disagreement=(has & ~right).sum(axis=0) / has.sum(axis=0),
-        unexplained=unexplained_shares(rows, centers, labels),
+        # A sample may lack every embedding of a single view; then no view disagrees.
+        disagreement=(has & ~right).sum(axis=0) / np.maximum(1, has.sum(axis=0)),
+        unexplained=unexplained,
     )
 
 
+def confidence(clustering: Clustering) -> FloatArray:
+    """(n_samples,), `relative_margins` of the fused distances."""
+    from manyview._solvers._nearest import fused_scores
+
+    labels = clustering.labels
+    found = np.empty(len(labels))
+    for block, scores in fused_scores(
+        clustering.rows, clustering.centers, clustering.weights
+    ):
+        found[block] = relative_margins(scores, labels[block])
+    return found
+
+
 def _nearest(view: Rows, centers: FloatArray) -> IntArray:
-    """(n_samples,), the nearest centre in one view; -1 for whoever lacks it."""
+    """(n_samples,), the nearest centre in one view; -1 for samples without the view."""
     from manyview._solvers._table import DistanceTable, sample_blocks
 
     nearest = np.empty(view.n_samples, dtype=np.int32)
@@ -256,30 +240,3 @@ def _view_agreement(view_labels: IntArray, has: BoolArray) -> FloatArray:
                 same = view_labels[u, common] == view_labels[v, common]
                 shares[u, v] = same.mean()
     return shares
-
-
-def _cluster_means(view: Rows, labels: IntArray, n_clusters: int) -> FloatArray:
-    """(n_clusters, n_features), means of the scaled rows; the view's for nobody."""
-    sums = np.zeros((n_clusters, view.n_features))
-    blocks = list(row_blocks(view.n_samples, view.n_features, SCAN_ELEMENTS))
-    buffer = view.buffer(blocks[0].stop)
-    for rows in blocks:
-        present = np.ones(rows.stop - rows.start, dtype=bool)
-        if view.present is not None:
-            present = view.present[rows]
-        positions = np.flatnonzero(present)
-        clusters = labels[rows][positions].astype(np.int32)
-        view.add(view.read(rows, buffer), positions, clusters, 1.0, sums)
-    has = slice(None) if view.present is None else view.present
-    counts = np.bincount(labels[has], minlength=n_clusters)
-    means = sums / np.maximum(1, counts)[:, None]
-    return np.where(counts[:, None] > 0, means, view.mean)
-
-
-def _check_length(n_samples: int, labels: Any) -> None:
-    if np.shape(labels) != (n_samples,):
-        msg = (
-            f"X has {n_samples} samples, but there are labels of shape "
-            f"{np.shape(labels)}. Pass the samples that the labels belong to."
-        )
-        raise ViewError(msg)

@@ -102,7 +102,7 @@ def choose_n_clusters(
     subsample : float in (0, 1), default=0.8
         Share of the samples in each.
     max_samples : int, default=1000
-        Work on no more than these, drawn at random, to keep large data affordable.
+        Most samples to work on; of more, a random part is drawn.
     threshold : float, default=0.75
         Mean Jaccard index from which a cluster counts as stable.
     random_state : int, RandomState instance or None, default=None

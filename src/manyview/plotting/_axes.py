@@ -131,7 +131,7 @@ def plot_map(
 
 
 def plot_agreement(explanation: Explanation, *, ax: Axes | None = None) -> Axes:
-    """Draw how often two views want the same cluster.
+    """Draw how often two views choose the same cluster.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import colorsys
 
-# Told apart on white and on near-black alike; neighbours differ in lightness too.
+# Distinct on white and on near-black; neighbours differ in lightness too.
 PALETTE = (
     "#3b6fd4",
     "#e07b39",

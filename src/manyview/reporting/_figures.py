@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,301 +12,261 @@ from manyview._typing import FloatArray, IntArray
 from manyview.plotting._colors import cluster_colors
 from manyview.reporting._page import Figure, figure_text
 
+if TYPE_CHECKING:
+    from manyview.model_selection import ClusterCountChoice
+
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
-SHADES = [[0, "theme:wash"], [1, "theme:tint"]]
 
 
 def sizes_figure(sizes: IntArray, confidence: FloatArray) -> Figure:
     """Bars of cluster sizes; `confidence` is the mean per cluster, for the hover."""
-    clusters = [str(cluster) for cluster in range(len(sizes))]
-    return {
-        "data": [
-            {
-                "type": "bar",
-                "x": clusters,
-                "y": sizes,
-                "customdata": confidence,
-                "marker": {"color": cluster_colors(len(sizes))},
-                "hovertemplate": "cluster %{x}: %{y} samples<br>"
-                "mean confidence %{customdata:.2f}<extra></extra>",
-            }
-        ],
-        "layout": {
-            "xaxis": {"title": {"text": "cluster"}, "type": "category"},
-            "yaxis": {"title": {"text": "samples"}},
-            "bargap": 0.25,
-        },
+    bars = {
+        "type": "bar",
+        "x": _texts(range(len(sizes))),
+        "y": sizes,
+        "customdata": confidence,
+        "marker": {"color": cluster_colors(len(sizes))},
+        "hovertemplate": "cluster %{x}: %{y} samples<br>"
+        "mean confidence %{customdata:.2f}<extra></extra>",
     }
+    layout = {
+        "xaxis": {**_title("cluster"), "type": "category"},
+        "yaxis": _title("samples"),
+        "bargap": 0.25,
+    }
+    return {"data": [bars], "layout": layout}
 
 
-def trust_figure(
+def contribution_figure(
     names: Sequence[str], shares: Sequence[tuple[str, FloatArray, str]]
 ) -> Figure:
     """Grouped bars per view; `shares` are (what, one value per view, colour)."""
-    return {
-        "data": [
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": what,
-                "y": [figure_text(name) for name in names],
-                "x": values,
-                "marker": {"color": color},
-                "hovertemplate": "%{y}: %{x:.2f}<extra>" + what + "</extra>",
-            }
-            for what, values, color in shares
-        ],
-        "layout": {
-            "barmode": "group",
-            "bargap": 0.3,
-            "xaxis": {"range": [0, 1.02]},
-            "yaxis": {"autorange": "reversed", "type": "category"},
-            "legend": LEGEND,
-            "margin": {"l": 60, "r": 16, "t": 34, "b": 32},
-        },
-    }
-
-
-def agreement_figure(names: Sequence[str], agreement: FloatArray) -> Figure:
-    """Heat map of a symmetric matrix of shares."""
-    labels = [figure_text(name) for name in names]
-    return {
-        "data": [
-            {
-                "type": "heatmap",
-                "x": labels,
-                "y": labels,
-                "z": agreement,
-                "zmin": 0,
-                "zmax": 1,
-                "colorscale": SHADES,
-                "showscale": False,
-                "xgap": 2,
-                "ygap": 2,
-                "texttemplate": "%{z:.2f}" if len(names) <= 12 else "",
-                "textfont": {"size": 12, "color": "theme:ink"},
-                "hovertemplate": "%{y} and %{x}: %{z:.2f}<extra></extra>",
-            }
-        ],
-        "layout": {
-            "xaxis": {"type": "category", "showgrid": False},
-            "yaxis": {"type": "category", "autorange": "reversed", "showgrid": False},
-        },
-    }
+    data = [
+        {
+            **_bars(_texts(names), values, what, color),
+            "hovertemplate": "%{y}: %{x:.2f}<extra>" + what + "</extra>",
+        }
+        for what, values, color in shares
+    ]
+    return {"data": data, "layout": _bar_layout("group", {"range": [0, 1.02]})}
 
 
 def joining_figure(names: Sequence[str], joined_pace: IntArray) -> Figure:
     """Share of samples that joined after the first pace, stacked per view."""
     n_paces = int(joined_pace.max(initial=1))
     has = np.maximum(1, (joined_pace > 0).sum(axis=1))
-    at_once = (joined_pace == 1).sum(axis=1) / has
+    first = (joined_pace == 1).sum(axis=1) / has
     rows = [
         f"{figure_text(name)} ({share:.0%} at once)"
-        for name, share in zip(names, at_once, strict=True)
+        for name, share in zip(names, first, strict=True)
     ]
-    later = [
-        (pace, (joined_pace == pace).sum(axis=1) / has)
+    data = [
+        {
+            **_bars(
+                rows,
+                (joined_pace == pace).sum(axis=1) / has,
+                f"pace {pace}",
+                _pace_color(pace, n_paces),
+            ),
+            "hovertemplate": f"pace {pace}: %{{x:.2%}}<extra></extra>",
+        }
         for pace in range(2, max(n_paces, 2) + 1)
     ]
-    return {
-        "data": [
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": f"pace {pace}",
-                "y": rows,
-                "x": share,
-                "marker": {"color": _pace_color(pace, n_paces)},
-                "hovertemplate": f"pace {pace}: %{{x:.2%}}<extra></extra>",
-            }
-            for pace, share in later
-        ],
-        "layout": {
-            "barmode": "stack",
-            "bargap": 0.3,
-            "xaxis": {"rangemode": "tozero", "tickformat": ".1~%"},
-            "yaxis": {"autorange": "reversed", "type": "category"},
-            "legend": {**LEGEND, "traceorder": "normal"},
-            "margin": {"l": 60, "r": 16, "t": 34, "b": 32},
-        },
+    layout = _bar_layout("stack", {"rangemode": "tozero", "tickformat": ".1~%"})
+    return {"data": data, "layout": layout}
+
+
+def agreement_figure(names: Sequence[str], agreement: FloatArray) -> Figure:
+    """Heat map of a symmetric matrix of shares."""
+    cells = {
+        **_cells(_texts(names), _texts(names), agreement),
+        "texttemplate": "%{z:.2f}" if len(names) <= 12 else "",
+        "hovertemplate": "%{y} and %{x}: %{z:.2f}<extra></extra>",
     }
+    axis = {"type": "category", "showgrid": False}
+    layout = {"xaxis": axis, "yaxis": {**axis, "autorange": "reversed"}}
+    return {"data": [cells], "layout": layout}
+
+
+def classes_figure(table: IntArray, class_names: Sequence[str]) -> Figure:
+    """Heat map of samples per cluster and known class; rows are clusters."""
+    share = table / np.maximum(1, table.sum(axis=1, keepdims=True))
+    cells = {
+        **_cells(_texts(class_names), _texts(range(len(table))), share),
+        "text": [[str(n) if n else "" for n in row] for row in table.tolist()],
+        "texttemplate": "%{text}" if table.size <= 225 else "",
+        "hovertemplate": "cluster %{y}, class %{x}: %{z:.1%} of the cluster"
+        "<extra></extra>",
+    }
+    axis = {"type": "category", "showgrid": False}
+    layout = {
+        "xaxis": {**axis, **_title("known class")},
+        "yaxis": {**axis, **_title("cluster"), "autorange": "reversed"},
+    }
+    return {"data": [cells], "layout": layout}
 
 
 def exponents_figure(names: Sequence[str], history: Sequence[PaceRecord]) -> Figure:
     """Exponent of every view over the paces."""
     last = {record.stage: record for record in history}
     paces = sorted(last)
-    return {
-        "data": [
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": figure_text(name),
-                "x": paces,
-                "y": [last[pace].exponents[v] for pace in paces],
-                "line": {"color": color, "width": 2},
-                "hovertemplate": "pace %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
-            }
-            for v, (name, color) in enumerate(
-                zip(names, cluster_colors(len(names)), strict=True)
-            )
-        ],
-        "layout": {
-            "xaxis": {"title": {"text": "pace"}, "dtick": 1},
-            "yaxis": {"title": {"text": "exponent"}, "range": [0, 1.05]},
-            "legend": LEGEND,
-            "margin": {"l": 52, "r": 16, "t": 34, "b": 44},
-        },
+    data = [
+        {
+            **_line(paces, [last[pace].exponents[v] for pace in paces], name, color),
+            "hovertemplate": "pace %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
+        }
+        for v, (name, color) in enumerate(
+            zip(_texts(names), cluster_colors(len(names)), strict=True)
+        )
+    ]
+    return {"data": data, "layout": _line_layout("pace", "exponent")}
+
+
+def choice_figure(choice: ClusterCountChoice) -> Figure:
+    """Stability over the number of clusters, the chosen one marked."""
+    curves = (
+        ("weakest cluster", choice.weakest, "theme:accent", 2.5),
+        ("agreement of all", choice.agreement, "theme:muted", 1.5),
+    )
+    data: list[dict[str, Any]] = [
+        {
+            **_line(choice.candidates, values, name, color, width),
+            "hovertemplate": "k = %{x}: %{y:.3f}<extra>" + name + "</extra>",
+        }
+        for name, values, color, width in curves
+    ]
+    ring = {"color": "theme:ink", "width": 2}
+    chosen = list(choice.candidates).index(choice.n_clusters)
+    mark = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "chosen",
+        "x": [choice.n_clusters],
+        "y": [choice.weakest[chosen]],
+        "marker": {"size": 14, "color": "rgba(0,0,0,0)", "line": ring},
+        "hoverinfo": "skip",
     }
+    threshold = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": choice.threshold,
+        "y1": choice.threshold,
+        "line": {"color": "theme:muted", "width": 1, "dash": "dot"},
+    }
+    layout = _line_layout("number of clusters", "stability")
+    return {"data": [*data, mark], "layout": {**layout, "shapes": [threshold]}}
 
 
 def convergence_figure(history: Sequence[IterationRecord]) -> Figure:
     """Objective and moved samples per iteration, with a gap where a stage starts."""
-    steps: list[int] = list(range(1, len(history) + 1))
+    steps = list(range(1, len(history) + 1))
     hover = [f"stage {r.stage}, iteration {r.iteration}" for r in history]
-    line_x: list[int | None] = []
-    line_y: list[float | None] = []
-    line_hover: list[str] = []
+    points: list[tuple[int | None, float | None, str]] = []
     for step, record, text in zip(steps, history, hover, strict=True):
         if record.iteration == 1 and step > 1:
             # Objectives of two stages do not compare: no line between them.
-            line_x.append(None)
-            line_y.append(None)
-            line_hover.append("")
-        line_x.append(step)
-        line_y.append(record.objective)
-        line_hover.append(text)
-    return {
-        "data": [
-            {
-                "type": "bar",
-                "name": "samples moved",
-                "x": steps,
-                "y": [record.n_moved for record in history],
-                "marker": {"color": "theme:tint"},
-                "customdata": hover,
-                "hovertemplate": "%{customdata}: %{y} moved<extra></extra>",
-            },
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": "objective",
-                "x": line_x,
-                "y": line_y,
-                "yaxis": "y2",
-                "line": {"color": "#e07b39", "width": 2.5},
-                "marker": {"size": 6},
-                "customdata": line_hover,
-                "hovertemplate": "%{customdata}: %{y:.5g}<extra></extra>",
-            },
-        ],
-        "layout": {
-            "xaxis": {"title": {"text": "iteration"}, "showgrid": False},
-            "yaxis": {
-                "title": {"text": "samples moved"},
-                "side": "right",
-                "showgrid": False,
-                "rangemode": "tozero",
-            },
-            # The objective overlays the bars, so that its line stays in sight.
-            "yaxis2": {"title": {"text": "objective"}, "overlaying": "y"},
-            "legend": LEGEND,
-            "margin": {"l": 60, "r": 60, "t": 34, "b": 44},
+            points.append((None, None, ""))
+        points.append((step, record.objective, text))
+    xs, ys, texts = zip(*points, strict=True)
+    moved = {
+        "type": "bar",
+        "name": "samples moved",
+        "x": steps,
+        "y": [record.n_moved for record in history],
+        "marker": {"color": "theme:tint"},
+        "customdata": hover,
+        "hovertemplate": "%{customdata}: %{y} moved<extra></extra>",
+    }
+    objective = {
+        **_line(xs, ys, "objective", "#e07b39", 2.5),
+        "yaxis": "y2",
+        "marker": {"size": 6},
+        "customdata": texts,
+        "hovertemplate": "%{customdata}: %{y:.5g}<extra></extra>",
+    }
+    layout = {
+        "xaxis": {**_title("iteration"), "showgrid": False},
+        "yaxis": {
+            **_title("samples moved"),
+            "side": "right",
+            "showgrid": False,
+            "rangemode": "tozero",
         },
+        # The objective overlays the bars, so that its line stays in sight.
+        "yaxis2": {**_title("objective"), "overlaying": "y"},
+        "legend": LEGEND,
+        "margin": {"l": 60, "r": 60, "t": 34, "b": 44},
+    }
+    return {"data": [moved, objective], "layout": layout}
+
+
+def _texts(values: Any) -> list[str]:
+    return [figure_text(value) for value in values]
+
+
+def _title(text: str) -> dict[str, Any]:
+    return {"title": {"text": text}}
+
+
+def _bars(rows: Sequence[str], values: Any, name: str, color: str) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": name,
+        "y": rows,
+        "x": values,
+        "marker": {"color": color},
     }
 
 
-def classes_figure(table: IntArray, class_names: Sequence[str]) -> Figure:
-    """Heat map of samples per cluster and known class; rows are clusters."""
-    share = table / np.maximum(1, table.sum(axis=1, keepdims=True))
-    few = table.size <= 225
+def _bar_layout(mode: str, xaxis: dict[str, Any]) -> dict[str, Any]:
     return {
-        "data": [
-            {
-                "type": "heatmap",
-                "x": [figure_text(name) for name in class_names],
-                "y": [str(cluster) for cluster in range(len(table))],
-                "z": share,
-                "zmin": 0,
-                "zmax": 1,
-                "text": [[str(n) if n else "" for n in row] for row in table.tolist()],
-                "texttemplate": "%{text}" if few else "",
-                "textfont": {"size": 12, "color": "theme:ink"},
-                "colorscale": SHADES,
-                "showscale": False,
-                "xgap": 2,
-                "ygap": 2,
-                "hovertemplate": "cluster %{y}, class %{x}: %{z:.1%} of the cluster"
-                "<extra></extra>",
-            }
-        ],
-        "layout": {
-            "xaxis": {
-                "title": {"text": "known class"},
-                "type": "category",
-                "showgrid": False,
-            },
-            "yaxis": {
-                "title": {"text": "cluster"},
-                "type": "category",
-                "autorange": "reversed",
-                "showgrid": False,
-            },
-        },
+        "barmode": mode,
+        "bargap": 0.3,
+        "xaxis": xaxis,
+        "yaxis": {"autorange": "reversed", "type": "category"},
+        "legend": {**LEGEND, "traceorder": "normal"},
+        "margin": {"l": 60, "r": 16, "t": 34, "b": 32},
     }
 
 
-def choice_figure(choice: Any) -> Figure:
-    """Stability over the number of clusters, the chosen one marked."""
-    chosen = list(choice.candidates).index(choice.n_clusters)
+def _line(
+    x: Sequence[Any], y: Sequence[Any], name: str, color: str, width: float = 2
+) -> dict[str, Any]:
     return {
-        "data": [
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": name,
-                "x": choice.candidates,
-                "y": values,
-                "line": {"color": color, "width": width},
-                "hovertemplate": "k = %{x}: %{y:.3f}<extra>" + name + "</extra>",
-            }
-            for name, values, color, width in (
-                ("weakest cluster", choice.weakest, "theme:accent", 2.5),
-                ("agreement of all", choice.agreement, "theme:muted", 1.5),
-            )
-        ]
-        + [
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "chosen",
-                "x": [choice.n_clusters],
-                "y": [choice.weakest[chosen]],
-                "marker": {
-                    "size": 14,
-                    "color": "rgba(0,0,0,0)",
-                    "line": {"color": "theme:ink", "width": 2},
-                },
-                "hoverinfo": "skip",
-            }
-        ],
-        "layout": {
-            "xaxis": {"title": {"text": "number of clusters"}, "dtick": 1},
-            "yaxis": {"title": {"text": "stability"}, "range": [0, 1.05]},
-            "legend": LEGEND,
-            "margin": {"l": 52, "r": 16, "t": 34, "b": 44},
-            "shapes": [
-                {
-                    "type": "line",
-                    "xref": "paper",
-                    "x0": 0,
-                    "x1": 1,
-                    "y0": choice.threshold,
-                    "y1": choice.threshold,
-                    "line": {"color": "theme:muted", "width": 1, "dash": "dot"},
-                }
-            ],
-        },
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": x,
+        "y": y,
+        "line": {"color": color, "width": width},
+    }
+
+
+def _line_layout(xtitle: str, ytitle: str) -> dict[str, Any]:
+    return {
+        "xaxis": {**_title(xtitle), "dtick": 1},
+        "yaxis": {**_title(ytitle), "range": [0, 1.05]},
+        "legend": LEGEND,
+        "margin": {"l": 52, "r": 16, "t": 34, "b": 44},
+    }
+
+
+def _cells(x: Sequence[str], y: Sequence[str], shares: FloatArray) -> dict[str, Any]:
+    return {
+        "type": "heatmap",
+        "x": x,
+        "y": y,
+        "z": shares,
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": [[0, "theme:wash"], [1, "theme:tint"]],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "textfont": {"size": 12, "color": "theme:ink"},
     }
 
 

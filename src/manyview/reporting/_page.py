@@ -42,7 +42,7 @@ class Column:
     format : a format specification for numbers, such as ".3f" or ",d".
     numeric : aligned right and sorted by value.
     hint : explanation shown on hovering over the heading.
-    swatches : colours; a cell then holds the position of its own among them.
+    swatches : colours; cells are then indices into them.
     """
 
     name: str
@@ -116,7 +116,7 @@ def render_page(
 
 
 def write_page(path: str | os.PathLike[str], content: str) -> Path:
-    """Write a page; whoever reads `path` sees the old file or the new one, whole."""
+    """Write a page atomically: readers of `path` see the old file or the new one."""
     target = Path(path)
     with whole_file(target, "w") as file:
         file.write(content)

@@ -11,22 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyview._typing import IntArray
 from manyview._version import __version__
-from manyview.exceptions import ViewError
-from manyview.explain import (
-    Explanation,
-    explain,
-    explain_labels,
-    map_samples,
-    separating_features,
-)
+from manyview.cluster._clustering import Clustering
+from manyview.explain import Explanation
+from manyview.explain._margins import clustering_of, explain_clustering
 from manyview.plotting._colors import cluster_colors
 from manyview.reporting import _figures as draw
 from manyview.reporting import _tables as tables
 from manyview.reporting import _words as words
 from manyview.reporting._page import Figure, render_page, write_page
-from manyview.reporting._subject import ReportOptions, Subject, class_names
+from manyview.reporting._subject import ReportOptions, Subject, study
 
 if TYPE_CHECKING:
     from manyview.model_selection import ClusterCountChoice
@@ -52,9 +46,9 @@ def report(
 ) -> Path:
     """Write a report about a fitted estimator as one self-contained HTML file.
 
-    The page needs no network. It shows cluster sizes, maps of the samples, how far each
-    view can be trusted, which samples joined late, where views disagree, the features
-    that separate clusters, convergence, and the settings.
+    The page needs no network. It shows cluster sizes, maps of the samples, the weight
+    of each view and how well the clusters explain it, which samples joined late, where
+    views disagree, the features that separate clusters, convergence, and the settings.
 
     Parameters
     ----------
@@ -113,128 +107,80 @@ def report(
         choice=choice,
         max_samples=max_samples,
     )
-    explanation = explain(estimator, X)
-    return write_page(path, render_report(estimator, X, explanation, options))
+    clustering = clustering_of(estimator, X)
+    method = type(estimator).__name__
+    return write_report(path, clustering, options, estimator=estimator, method=method)
 
 
-def report_labels(
-    labels: Any,
-    X: Any,
+def write_report(
     path: str | os.PathLike[str],
+    clustering: Clustering,
+    options: ReportOptions,
     *,
     method: str,
-    options: ReportOptions,
+    estimator: Any = None,
+    explanation: Explanation | None = None,
 ) -> Path:
-    """Write a report about labels whose estimator is not at hand any more."""
-    explanation = explain_labels(X, labels)
-    content = render_report(None, X, explanation, options, method=method)
-    return write_page(path, content)
+    """Write the report of a clustering.
 
-
-def render_report(
-    estimator: Any,
-    X: Any,
-    explanation: Explanation,
-    options: ReportOptions,
-    *,
-    method: str | None = None,
-) -> str:
-    """The HTML of a report."""
-    subject = _study(estimator, X, explanation, options, method)
-    sections = [("clusters", "Clusters"), ("map", "Map"), ("views", "Views")]
-    if options.choice is not None:
-        sections.insert(1, ("choice", "Number of clusters"))
-    if subject.classes is not None:
-        sections.insert(-1, ("classes", "Known classes"))
-    if subject.paced:
-        sections.append(("pacing", "Self-pacing"))
-    sections += [("disagreement", "Disagreement"), ("features", "Features")]
-    if subject.history:
-        sections.append(("convergence", "Convergence"))
-    sections.append(("settings", "Settings"))
-    return render_page(
+    estimator : the fitted estimator, or None where only labels are left. explanation :
+    that of the clustering, computed if None.
+    """
+    explanation = explanation or explain_clustering(clustering)
+    subject = study(
+        clustering, explanation, options, estimator=estimator, method=method
+    )
+    content = render_page(
         "clustering.html",
         figures=_all_figures(subject),
         data={"map": _map_data(subject)},
         scripts=("map.js",),
-        sections=sections,
+        sections=_sections(subject),
         **_context(subject),
     )
+    return write_page(path, content)
 
 
-def _study(
-    estimator: Any,
-    X: Any,
-    explanation: Explanation,
-    options: ReportOptions,
-    method: str | None,
-) -> Subject:
-    labels = explanation.labels
-    n_samples = len(labels)
-    ids = options.sample_ids
-    if ids is None:
-        ids = [str(i) for i in range(n_samples)]
-    if len(ids) != n_samples:
-        msg = f"{len(ids)} sample ids were given for {n_samples} samples."
-        raise ViewError(msg)
-    view_sizes = getattr(estimator, "view_sizes", None)
-    return Subject(
-        estimator=estimator,
-        method=method or type(estimator).__name__,
-        explanation=explanation,
-        sample_map=map_samples(
-            X, labels, estimator=estimator, max_samples=options.max_samples
-        ),
-        effects=separating_features(
-            X, labels, feature_names=options.feature_names, view_sizes=view_sizes
-        ),
-        sizes=np.bincount(labels),
-        ids=ids,
-        options=options,
-        n_features=_widths(X, view_sizes),
-        classes=_classes(options, n_samples),
-        history=tuple(getattr(estimator, "history_", ())),
-    )
-
-
-def _widths(X: Any, view_sizes: Any) -> tuple[int, ...]:
-    from manyview._views import check_views
-
-    return check_views(X, view_sizes=view_sizes).n_features
-
-
-def _classes(options: ReportOptions, n_samples: int) -> IntArray | None:
-    """Known classes as codes into `class_names`."""
-    if options.target is None:
-        return None
-    target = np.asarray(options.target)
-    if target.shape != (n_samples,):
-        msg = f"target has shape {target.shape}, expected ({n_samples},)."
-        raise ViewError(msg)
-    return np.asarray(np.unique(target, return_inverse=True)[1])
+def _sections(subject: Subject) -> list[tuple[str, str]]:
+    """Identifier and heading of the sections, in order."""
+    sections = {
+        "clusters": ("Clusters", True),
+        "choice": ("Number of clusters", subject.options.choice is not None),
+        "map": ("Map", True),
+        "classes": ("Known classes", subject.classes is not None),
+        "views": ("Views", True),
+        "pacing": ("Self-pacing", subject.paced),
+        "disagreement": ("Disagreement", True),
+        "features": ("Features", True),
+        "convergence": ("Convergence", bool(subject.history)),
+        "settings": ("Settings", True),
+    }
+    return [(name, heading) for name, (heading, shown) in sections.items() if shown]
 
 
 def _all_figures(subject: Subject) -> dict[str, Figure]:
     explanation, options = subject.explanation, subject.options
     names = explanation.view_names
     shares = [
-        ("agreement with the result", explanation.agreement, "theme:accent"),
         ("explained", 1 - explanation.unexplained, "#2a9d6f"),
+        ("agreement with the result", explanation.agreement, "theme:accent"),
     ]
+    if subject.weighted:
+        shares.insert(0, ("weight", explanation.weights, "#e07b39"))
     figures = {
-        "sizes": draw.sizes_figure(subject.sizes, tables.mean_confidence(explanation)),
+        "sizes": draw.sizes_figure(subject.sizes, explanation.cluster_confidence),
         "agreement": draw.agreement_figure(names, explanation.view_agreement),
+        "contribution": draw.contribution_figure(names, shares),
     }
     if subject.paced:
-        shares.append(("exponent", subject.estimator.exponents_, "#e07b39"))
         figures["joining"] = draw.joining_figure(names, subject.estimator.joined_pace_)
         figures["exponents"] = draw.exponents_figure(names, subject.history)
-    figures["trust"] = draw.trust_figure(names, shares)
     if subject.history:
         figures["convergence"] = draw.convergence_figure(subject.history)
     if subject.classes is not None:
-        table = tables.contingency(explanation.labels, subject.classes)
-        figures["classes"] = draw.classes_figure(table, class_names(options))
+        figures["classes"] = draw.classes_figure(
+            tables.contingency(subject), subject.class_names
+        )
     if options.choice is not None:
         figures["choice"] = draw.choice_figure(options.choice)
     return figures
@@ -253,10 +199,9 @@ def _map_data(subject: Subject) -> dict[str, Any]:
         "maps": [_whole_numbers(position) for position in positions],
     }
     if subject.classes is not None:
-        names = class_names(subject.options)
         content["classes"] = subject.classes[shown]
-        content["classNames"] = names
-        content["classColors"] = cluster_colors(len(names))
+        content["classNames"] = subject.class_names
+        content["classColors"] = cluster_colors(len(subject.class_names))
     return content
 
 
@@ -277,10 +222,9 @@ def _whole_numbers(position: Any) -> dict[str, list[int | None]]:
 
 
 def _context(subject: Subject) -> dict[str, Any]:
-    explanation, options = subject.explanation, subject.options
-    n_views = len(explanation.view_names)
+    options, choice = subject.options, subject.options.choice
+    names = subject.explanation.view_names
     n_clusters = len(subject.sizes)
-    choice = options.choice
     return {
         "title": options.title,
         "method": subject.method,
@@ -297,15 +241,16 @@ def _context(subject: Subject) -> dict[str, Any]:
         },
         "map": {
             "sentence": words.map_sentence(subject),
-            "names": ["all views", *explanation.view_names],
+            "names": ["all views", *names],
         },
         "has_classes": subject.classes is not None,
         "classes_height": 120 + 26 * n_clusters,
         "views_sentence": words.views_sentence(subject),
-        "bars_height": 110 + 44 * n_views,
+        "bars_height": 110 + 44 * len(names),
         "view_table": tables.view_table(subject),
         "pacing": subject.paced,
         "hardest_table": tables.hardest_table(subject) if subject.paced else None,
+        "exponent_table": tables.exponent_table(subject) if subject.paced else None,
         "disagreement_sentence": words.disagreement_sentence(subject),
         "disagreement_table": tables.disagreement_table(subject),
         "features": words.feature_groups(subject),

@@ -1,16 +1,21 @@
-"""What a clustering report is about."""
+"""What a clustering report is about, computed once for all its parts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from manyview._random import random_source
 from manyview._results import PaceRecord
 from manyview._typing import IntArray
+from manyview.cluster._clustering import Clustering
+from manyview.exceptions import ViewError
 from manyview.explain import Explanation, FeatureEffect, SampleMap
+from manyview.explain._features import features_of_clusters
+from manyview.explain._maps import map_clustering
 
 if TYPE_CHECKING:
     from manyview.model_selection import ClusterCountChoice
@@ -33,28 +38,88 @@ class ReportOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subject:
-    """What a report is about, computed once for all its parts."""
+    """A clustering with everything the sections of its report show.
+
+    estimator : the fitted estimator, or None where only the labels are left.
+    ids : a name per sample. classes : codes into `class_names`, or None.
+    """
 
     estimator: Any
     method: str
+    clustering: Clustering
     explanation: Explanation
     sample_map: SampleMap
     effects: tuple[FeatureEffect, ...]
-    sizes: IntArray
     ids: Sequence[str]
+    classes: IntArray | None
+    class_names: Sequence[str]
     options: ReportOptions
-    n_features: tuple[int, ...]
-    classes: IntArray | None = None
-    history: tuple[Any, ...] = field(default=())
+
+    @property
+    def sizes(self) -> IntArray:
+        return self.explanation.cluster_sizes
+
+    @property
+    def history(self) -> tuple[Any, ...]:
+        return tuple(getattr(self.estimator, "history_", ()))
 
     @property
     def paced(self) -> bool:
         return len(self.history) > 0 and isinstance(self.history[0], PaceRecord)
 
+    @property
+    def embedded(self) -> bool:
+        """Whether distances are taken in graph embeddings of the views."""
+        return hasattr(self.estimator, "embedding_names_")
 
-def class_names(options: ReportOptions) -> list[str]:
-    """Names of the classes that occur, in the order of their codes."""
-    values = np.unique(np.asarray(options.target))
+    @property
+    def weighted(self) -> bool:
+        """Whether the method weighs the views."""
+        return hasattr(self.estimator, "view_weights_")
+
+
+def study(
+    clustering: Clustering,
+    explanation: Explanation,
+    options: ReportOptions,
+    *,
+    estimator: Any,
+    method: str,
+) -> Subject:
+    """Compute what a report shows."""
+    views, labels = clustering.views, clustering.labels
+    ids = options.sample_ids
+    if ids is None:
+        ids = [str(i) for i in range(len(labels))]
+    if len(ids) != len(labels):
+        msg = f"{len(ids)} sample ids were given for {len(labels)} samples."
+        raise ViewError(msg)
+    classes, class_names = _classes(options, len(labels))
+    return Subject(
+        estimator=estimator,
+        method=method,
+        clustering=clustering,
+        explanation=explanation,
+        sample_map=map_clustering(clustering, options.max_samples, random_source(0)),
+        effects=features_of_clusters(views, labels, options.feature_names),
+        ids=ids,
+        classes=classes,
+        class_names=class_names,
+        options=options,
+    )
+
+
+def _classes(
+    options: ReportOptions, n_samples: int
+) -> tuple[IntArray | None, list[str]]:
+    """Known classes as codes, and the names of the classes that occur."""
+    if options.target is None:
+        return None, []
+    target = np.asarray(options.target)
+    if target.shape != (n_samples,):
+        msg = f"target has shape {target.shape}, expected ({n_samples},)."
+        raise ViewError(msg)
+    values, codes = np.unique(target, return_inverse=True)
     if options.target_names and values.dtype.kind in "iu":
-        return [str(options.target_names[value]) for value in values]
-    return [str(value) for value in values]
+        return codes, [str(options.target_names[value]) for value in values]
+    return codes, [str(value) for value in values]

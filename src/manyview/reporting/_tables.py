@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyview._typing import FloatArray, IntArray
-from manyview.explain import Explanation
+from manyview._typing import IntArray
 from manyview.plotting._colors import cluster_colors
 from manyview.reporting._page import Column, Table
-from manyview.reporting._subject import Subject, class_names
+from manyview.reporting._subject import Subject
 
 if TYPE_CHECKING:
     from manyview.model_selection import ClusterCountChoice
@@ -24,18 +23,11 @@ def cluster_column(subject: Subject) -> Column:
     return Column(name="Cluster", swatches=cluster_colors(len(subject.sizes)))
 
 
-def mean_confidence(explanation: Explanation) -> FloatArray:
-    """(n_clusters,), NaN for an empty cluster."""
-    labels = explanation.labels
-    sums = np.bincount(labels, weights=explanation.confidence)
-    counts = np.bincount(labels)
-    return np.where(counts > 0, sums / np.maximum(1, counts), np.nan)
-
-
-def contingency(labels: IntArray, classes: IntArray) -> IntArray:
-    """(n_clusters, n_classes), samples per cluster and class."""
-    table = np.zeros((int(labels.max()) + 1, int(classes.max()) + 1), dtype=np.int64)
-    np.add.at(table, (labels, classes), 1)
+def contingency(subject: Subject) -> IntArray:
+    """(n_clusters, n_classes), samples per cluster and known class."""
+    assert subject.classes is not None
+    table = np.zeros((len(subject.sizes), len(subject.class_names)), dtype=np.int64)
+    np.add.at(table, (subject.explanation.labels, subject.classes), 1)
     return table
 
 
@@ -43,7 +35,7 @@ def cluster_table(subject: Subject) -> Table:
     """One row per cluster."""
     explanation = subject.explanation
     labels = explanation.labels
-    confidence = mean_confidence(explanation)
+    confidence = explanation.cluster_confidence
     columns = [
         cluster_column(subject),
         Column(name="Samples", numeric=True, format=",d"),
@@ -53,7 +45,7 @@ def cluster_table(subject: Subject) -> Table:
             name="Views agree",
             numeric=True,
             format=".0%",
-            hint="Share of samples whose views all want this cluster",
+            hint="Share of samples for which every view chooses this cluster",
         ),
     ]
     united = explanation.disagreement == 0
@@ -65,30 +57,22 @@ def cluster_table(subject: Subject) -> Table:
             [cluster, int(size), size / len(labels), confidence[cluster], share]
         )
     if subject.classes is not None:
-        names = class_names(subject.options)
         columns += [
             Column(name="Main class"),
             Column(name="of this class", numeric=True, format=".0%"),
         ]
-        table = contingency(labels, subject.classes)
-        for row, counts in zip(rows, table, strict=True):
+        for row, counts in zip(rows, contingency(subject), strict=True):
             main = int(counts.argmax())
-            row += [names[main], counts[main] / max(1, counts.sum())]
+            row += [subject.class_names[main], counts[main] / max(1, counts.sum())]
     return Table(caption="The clusters", columns=tuple(columns), rows=rows)
 
 
 def view_table(subject: Subject) -> Table:
     """One row per view."""
-    explanation, estimator = subject.explanation, subject.estimator
+    explanation = subject.explanation
     columns = [
         Column(name="View"),
         Column(name="Features", numeric=True, format=",d"),
-        Column(
-            name="Agreement",
-            numeric=True,
-            format=".1%",
-            hint="Share of its samples for which the view alone wants the same cluster",
-        ),
         Column(
             name="Unexplained",
             numeric=True,
@@ -96,33 +80,53 @@ def view_table(subject: Subject) -> Table:
             hint="Share of the view's scatter left within clusters",
         ),
         Column(
-            name="Weight",
+            name="Agreement",
             numeric=True,
             format=".1%",
-            hint="Share of the view in the fused distance",
+            hint="Share of its samples for which the view alone chooses their cluster",
         ),
         Column(name="Lacking", numeric=True, format=",d", hint="Samples without it"),
     ]
-    lacking = (explanation.view_labels < 0).sum(axis=1)
-    rows: list[list[Any]] = [
-        [
-            name,
-            subject.n_features[v],
-            explanation.agreement[v],
-            explanation.unexplained[v],
-            explanation.weights[v],
-            int(lacking[v]),
-        ]
-        for v, name in enumerate(explanation.view_names)
+    values: list[Any] = [
+        explanation.view_names,
+        subject.clustering.views.n_features,
+        explanation.unexplained,
+        explanation.agreement,
+        (explanation.view_labels < 0).sum(axis=1),
     ]
-    if subject.paced:
-        columns += [
-            Column(name="Exponent", numeric=True, format=".3f"),
-            Column(name="Scaling"),
-        ]
-        for v, row in enumerate(rows):
-            row += [estimator.exponents_[v], estimator.scales_[v].mode or "none"]
+    if subject.weighted:
+        weight = Column(
+            name="Weight",
+            numeric=True,
+            format=".1%",
+            hint="The view's share of influence on the clusters",
+        )
+        columns.insert(2, weight)
+        values.insert(2, explanation.weights)
+    rows = list(zip(*values, strict=True))
     return Table(caption="The views", columns=tuple(columns), rows=rows)
+
+
+def exponent_table(subject: Subject) -> Table:
+    """What the objective is made of, for readers who know the method."""
+    estimator = subject.estimator
+    columns = (
+        Column(name="View"),
+        Column(name="Exponent", numeric=True, format=".3f"),
+        Column(name="Loss", numeric=True, format=".4g"),
+        Column(name="Scaling"),
+    )
+    rows = list(
+        zip(
+            subject.explanation.view_names,
+            estimator.exponents_,
+            estimator.view_losses_,
+            [scale.mode or "none" for scale in estimator.scales_],
+            strict=True,
+        )
+    )
+    caption = "Exponent and loss of each view at the last pace"
+    return Table(caption=caption, columns=columns, rows=rows)
 
 
 def hardest_table(subject: Subject) -> Table:
@@ -154,7 +158,7 @@ def hardest_table(subject: Subject) -> Table:
 
 
 def disagreement_table(subject: Subject) -> Table:
-    """Samples whose views want other clusters than the final one."""
+    """Samples for which some view chooses another cluster than the final one."""
     explanation = subject.explanation
     torn = np.flatnonzero(explanation.disagreement > 0)
     order = np.lexsort((explanation.confidence[torn], -explanation.disagreement[torn]))
@@ -175,7 +179,7 @@ def disagreement_table(subject: Subject) -> Table:
         ]
         for i in torn[order][:LISTED_SAMPLES]
     ]
-    caption = f"The {len(rows)} most disputed samples, with the cluster each view wants"
+    caption = f"The {len(rows)} most disputed samples, with each view's own choice"
     return Table(caption=caption, columns=columns, rows=rows)
 
 

@@ -34,7 +34,7 @@ def summary(subject: Subject) -> str:
     if n_views > 1:
         best = explanation.view_names[int(explanation.agreement.argmax())]
         parts.append(
-            f"All views want the same cluster for {united:.0%} of the samples; "
+            f"All views choose the same cluster for {united:.0%} of the samples; "
             f"{best} agrees with the result most often."
         )
     return " ".join(parts)
@@ -55,7 +55,7 @@ def tiles(subject: Subject) -> list[dict[str, str]]:
         (
             "Disputed samples",
             f"{(explanation.disagreement > 0.5).mean():.1%}",
-            "most of their views want another cluster",
+            "most of their views choose another cluster",
         ),
     ]
     if subject.classes is not None:
@@ -71,10 +71,11 @@ def tiles(subject: Subject) -> list[dict[str, str]]:
 def map_sentence(subject: Subject) -> str:
     """How the maps are made, and whether they show everyone."""
     n_shown, n_samples = len(subject.sample_map.samples), len(subject.ids)
+    embedded = " of the view's graph embedding" if subject.embedded else ""
     text = (
-        "Each map shows the first two principal components. Point at a sample to find "
-        "it in every view; click it, or choose a cluster, to highlight the cluster. "
-        "Escape clears."
+        f"Each map shows the first two principal components{embedded}. Point at a "
+        "sample to find it in every view; click it, or choose a cluster, to highlight "
+        "the cluster. Escape clears."
     )
     if n_shown < n_samples:
         text += (
@@ -85,15 +86,17 @@ def map_sentence(subject: Subject) -> str:
 
 
 def views_sentence(subject: Subject) -> str:
-    """What the three measures of a view mean."""
+    """What the measures of a view mean."""
+    of_what = "scatter of the view's graph embedding" if subject.embedded else "scatter"
     text = (
-        "Agreement: how often a view alone wants the final cluster. Explained: how "
-        "much of the view's scatter lies between clusters."
+        f"Explained: share of the {of_what} that lies between clusters; near 0 for a "
+        "view that does not show them. Agreement: how often the view alone would "
+        "choose the final cluster."
     )
-    if subject.paced:
-        text += (
-            " Exponent: how strongly the view's loss counts in the fit, 1 for the most "
-            "reliable one."
+    if subject.weighted:
+        text = (
+            "Weight: the view's share of influence on the clusters; weights add up to "
+            "1. " + text
         )
     return text
 
@@ -104,12 +107,12 @@ def disagreement_sentence(subject: Subject) -> str:
     torn = int((explanation.disagreement > 0).sum())
     most = int((explanation.disagreement > 0.5).sum())
     if not torn:
-        return "Every view wants the final cluster for every sample."
+        return "Every view chooses the final cluster for every sample."
     return (
         f"For {plural(torn, 'sample')} ({torn / len(explanation.labels):.1%}) at least "
         f"one view on its own would choose another cluster; for {most:,} most views "
-        "would. They are worth a look: mixed cases, errors in one source, or a view "
-        "that measures something else."
+        "would. Such samples may be mixed cases or errors in one source, or the view "
+        "measures something else."
     )
 
 
@@ -143,7 +146,7 @@ def choice_sentence(choice: ClusterCountChoice) -> str:
         )
     return text + (
         f"no number reaches {choice.threshold}, so {choice.n_clusters}, the most "
-        "stable one, was taken. Take it as a hint at most."
+        "stable one, was taken. It is weak evidence."
     )
 
 
@@ -184,10 +187,10 @@ def settings(subject: Subject) -> list[tuple[str, str]]:
 
 def shape_facts(subject: Subject) -> list[tuple[str, str]]:
     """Size of the data."""
-    names = subject.explanation.view_names
+    views = subject.clustering.views
     widths = ", ".join(
         f"{name} {width:,}"
-        for name, width in zip(names, subject.n_features, strict=True)
+        for name, width in zip(views.names, views.n_features, strict=True)
     )
     return [("samples", f"{len(subject.ids):,}"), ("features", widths)]
 

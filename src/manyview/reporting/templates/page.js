@@ -64,7 +64,14 @@ window.manyview = (() => {
   };
 
   const repaint = () => {
-    drawn().forEach(draw);
+    for (const element of drawn()) {
+      if (element.offsetParent) draw(element);
+      else {
+        // In a closed fold it has no size: drawn anew when the fold is opened.
+        delete element.dataset.drawn;
+        whenNear([element], draw);
+      }
+    }
     listeners.forEach((listener) => listener());
   };
 
@@ -159,7 +166,8 @@ window.manyview = (() => {
       before.closed.forEach((element) => { element.open = false; });
       if (before.theme) root.dataset.theme = before.theme; else delete root.dataset.theme;
       root.classList.remove("printing");
-      drawn().forEach((element) => Plotly.Plots.resize(element));
+      drawn().filter((element) => element.offsetParent)
+        .forEach((element) => Plotly.Plots.resize(element));
       repaint();
     });
   };
