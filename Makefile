@@ -107,7 +107,7 @@ compile-lock = .venv-tools/bin/uv pip compile --quiet --universal --generate-has
 
 # Known vulnerabilities of what is locked. It asks a public database: needs a network.
 audit: .venv-tools/.installed
-	.venv-tools/bin/pip-audit --disable-pip --require-hashes \
+	.venv-tools/bin/pip-audit --strict --disable-pip --require-hashes \
 		--requirement requirements/test.txt
 
 .venv-tools/.installed: Makefile
