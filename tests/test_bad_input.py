@@ -52,7 +52,10 @@ BAD_VIEWS = {
         r"'view0' has 3 dimension\(s\) and shape \(6, 2, 2\)",
     ),
     "scalar view": ([A, 3.0], r"'view1' has 0 dimension\(s\)"),
-    "one-dimensional array": (np.arange(6.0), "Expected 2D array, got 1D array instead: "),
+    "one-dimensional array": (
+        np.arange(6.0),
+        "Expected 2D array, got 1D array instead: ",
+    ),
     "three-dimensional array": (np.zeros((6, 2, 2)), "dim 3"),
     "half-NaN row": (
         [changed(A, (4, 1), np.nan), B],

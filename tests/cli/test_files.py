@@ -95,7 +95,9 @@ CONTROLS = "\x1b[31m \x1b]0;title\x07 \x9bH"
 def controls(files):
     """A file whose views are called by what a terminal obeys."""
     with np.load(files / "all.npz") as views:
-        np.savez(files / "controls.npz", **{CONTROLS: views["rna"], "b": views["image"]})
+        np.savez(
+            files / "controls.npz", **{CONTROLS: views["rna"], "b": views["image"]}
+        )
     return files / "controls.npz"
 
 

@@ -138,7 +138,10 @@ def _views(views: Sequence[dict[str, Any]], console: Console) -> None:
     columns += [("agrees", "right"), ("unexplained", "right")]
     table = _plain_table(*columns)
     for view in views:
-        cells: list[str | Text] = [Text(visible(view["name"])), f"{view['n_features']:,}"]
+        cells: list[str | Text] = [
+            Text(visible(view["name"])),
+            f"{view['n_features']:,}",
+        ]
         if paced:
             blocks = bar(view["exponent"], console, 16)
             cells += [f"{view['exponent']:.2f}", Text(blocks, style="yellow")]
