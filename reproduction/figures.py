@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from manyview._files import whole_file
 from manyview import NSMVC
+from manyview._files import whole_file
 from reproduction import plots
 from reproduction.data import DataInfo, load_data
 from reproduction.plan import seed_for

@@ -36,7 +36,7 @@ class ViewInput:
     _layout: ViewLayout
 
     def _validate_params(self) -> None:
-        """Check the parameters; True and False are no numbers, though Python says so."""
+        """Check the parameters; True and False are numbers to Python, not here."""
         super()._validate_params()  # type: ignore[misc]
         for name, allowed in self._parameter_constraints.items():
             value = getattr(self, name)
