@@ -2,6 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Tools that write and check the lock files.
+UV := 0.13.7
+PIP_AUDIT := 2.10.1
+
 # A BLAS thread per worker: with more threads than processors they wait for each other,
 # on a busy machine ten times as long as they compute.
 pytest = OPENBLAS_NUM_THREADS=1 $(1)/bin/python -m pytest
@@ -19,7 +23,7 @@ CORETYPES := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null),Haswell N
 
 .PHONY: demo test test-slow fuzz test-browser test-processors test-pythons test-oldest
 .PRECIOUS: .venv-%/.installed-test
-.PHONY: bench bench-cluster reproduce clean
+.PHONY: bench bench-cluster reproduce lock audit clean
 
 demo: .venv/.installed
 	$(BIN)/manyview cluster handwritten -k 10 --out demo --force
@@ -77,14 +81,38 @@ bench-cluster: .venv/.installed-test
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
 
-.venv/.installed: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[plot,report]"
+# Exactly what the lock file names, then the project itself without a further download.
+install-locked = $(BIN)/python -m pip install --quiet --require-hashes \
+	--requirement requirements/$(1).txt && \
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+
+.venv/.installed: .venv/bin/python pyproject.toml requirements/demo.txt
+	$(call install-locked,demo)
 	touch $@
 
-.venv/.installed-test: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+.venv/.installed-test: .venv/bin/python pyproject.toml requirements/test.txt
+	$(call install-locked,test)
+	touch $@
+
+# Writes the lock files anew, with as few changes as pyproject.toml asks for; newer
+# versions of everything: make lock UPGRADE=--upgrade
+lock: .venv-tools/.installed
+	$(call compile-lock,demo,plot --extra report)
+	$(call compile-lock,test,test)
+
+compile-lock = .venv-tools/bin/uv pip compile --quiet --universal --generate-hashes \
+	--python-version 3.11 --custom-compile-command "make lock" $(UPGRADE) \
+	--group build --extra $(2) --output-file requirements/$(1).txt pyproject.toml
+
+# Known vulnerabilities of what is locked. It asks a public database: needs a network.
+audit: .venv-tools/.installed
+	.venv-tools/bin/pip-audit --strict --disable-pip --require-hashes \
+		--requirement requirements/test.txt
+
+.venv-tools/.installed: Makefile
+	$(PYTHON) -m venv .venv-tools
+	.venv-tools/bin/python -m pip install --quiet "uv==$(UV)" "pip-audit==$(PIP_AUDIT)"
 	touch $@
 
 .venv-oldest/.installed-test: .venv/bin/python pyproject.toml tools/oldest.py

@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from manyview import NSMVC
+from manyview._files import whole_file
 from reproduction import plots
 from reproduction.data import DataInfo, load_data
 from reproduction.plan import seed_for
@@ -103,12 +104,8 @@ def draw_figures(
 
 def _save(figure: Figure, path: Path, metadata: dict[str, Any]) -> None:
     """Write a figure whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        figure.savefig(part, format=path.suffix[1:], dpi=150, metadata=metadata)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=150, metadata=metadata)
 
 
 def _figures(

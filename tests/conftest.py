@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -41,3 +42,24 @@ def blobs():
     ]
     order = rng.permutation(90)
     return [view[order] for view in views], truth[order]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Makes a file system with room for so many bytes."""
+    mounted = []
+
+    def mount(n_bytes):
+        folder = tmp_path / "disk"
+        folder.mkdir()
+        words = ["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "tmpfs", folder]
+        try:
+            subprocess.run(words, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("mounting a small disk needs rights")
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", folder], check=True)

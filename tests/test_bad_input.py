@@ -10,13 +10,14 @@ from manyview import NSMVC, ViewError
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
+pyarrow = pytest.importorskip("pyarrow")
 
 A = np.arange(12.0).reshape(6, 2)
 B = np.arange(18.0).reshape(6, 3)
 
 
 def changed(array, place, value):
-    copy = np.array(array, dtype=object if isinstance(value, str) else float)
+    copy = np.array(array, dtype=object if isinstance(value, (str, int)) else float)
     copy[place] = value
     return copy
 
@@ -35,6 +36,7 @@ def sparse_with(value):
 
 ragged = [[1.0, 2.0], [3.0]]
 frame = pandas.DataFrame(B, columns=["x", "y", "z"])
+table = pyarrow.table({"x": B[:, 0], "y": B[:, 1]})
 
 BAD_VIEWS = {
     "empty list": ([], "empty list: there is no view"),
@@ -50,7 +52,10 @@ BAD_VIEWS = {
         r"'view0' has 3 dimension\(s\) and shape \(6, 2, 2\)",
     ),
     "scalar view": ([A, 3.0], r"'view1' has 0 dimension\(s\)"),
-    "one-dimensional array": (np.arange(6.0), "Expected 2D array, got 1D"),
+    "one-dimensional array": (
+        np.arange(6.0),
+        "Expected 2D array, got 1D array instead: ",
+    ),
     "three-dimensional array": (np.zeros((6, 2, 2)), "dim 3"),
     "half-NaN row": (
         [changed(A, (4, 1), np.nan), B],
@@ -96,6 +101,30 @@ BAD_VIEWS = {
     "complex sparse": ([sparse.csr_array(A + 1j)], "'view0' is sparse with dtype com"),
     "dates": ([np.full((6, 2), np.datetime64("2020-01-01"))], "'view0' is not numeric"),
     "ragged view": ([A, ragged], "'view1' is a list that NumPy cannot read"),
+    "a view that is not there": (
+        [A, None],
+        "'view1' is None, and fit learns from every view. Leave the view out",
+    ),
+    "whole numbers beyond float64": (
+        [changed(A, (2, 1), 10**400), B],
+        "'view0', row 2, column 1 holds a whole number beyond the range of float64",
+    ),
+    "whole numbers beyond text": (
+        [changed(A, (2, 1), 10**5000), B],
+        "'view0', row 2, column 1 holds a whole number beyond the range of float64",
+    ),
+    "one table of huge whole numbers": (changed(A, (2, 1), 10**400), "too large"),
+    "lazy frame": (
+        [A, polars.LazyFrame({"x": [1.0] * 6})],
+        r"'view1' is a polars.LazyFrame, expected .* Pass what its collect\(\) returns",
+    ),
+    "one lazy frame": (polars.LazyFrame({"x": [1.0]}), "'X' is a polars.LazyFrame"),
+    "Arrow table": (
+        {"a": table},
+        r"'a' is a pyarrow.Table, expected .* Pass what its to_pandas\(\) returns",
+    ),
+    "one Arrow table": (table, "'X' is a pyarrow.Table"),
+    "Arrow batch": ([table.to_batches()[0]], "'view0' is a pyarrow.RecordBatch"),
     "nothing": ([None, None], r"\['view0', 'view1'\] is None"),
     "equal names": ({"1": A, 1: B}, "not distinct as text"),
     "huge without scaling": (
@@ -122,6 +151,12 @@ BAD_PARAMETERS = {
     "k too large": ({"n_clusters": 7}, "n_clusters=7 is more than n_samples=6"),
     "no clusters": ({"n_clusters": 0}, "'n_clusters' parameter"),
     "clusters as text": ({"n_clusters": "many"}, "'n_clusters' parameter"),
+    "clusters as a truth": (
+        {"n_clusters": True},
+        "'n_clusters' parameter of NSMVC is True, which is no number here",
+    ),
+    "restarts as a truth": ({"n_init": True}, "'n_init' parameter of NSMVC is"),
+    "seed as a truth": ({"random_state": False}, "'random_state' parameter of NSMVC"),
     "pace above one": ({"pace_start": 1.1}, "'pace_start' parameter"),
     "negative pace": ({"pace_start": -0.1}, "'pace_start' parameter"),
     "no paces": ({"n_paces": 0}, "'n_paces' parameter"),
@@ -204,3 +239,34 @@ def test_annotated_object_without_views_is_refused():
     anndata = pytest.importorskip("anndata")
     with pytest.raises(ViewError, match="no obsm entries to serve as views"):
         NSMVC(2).fit(anndata.AnnData(A))
+
+
+@pytest.mark.parametrize("dtype", [">i8", "<i4", "u1", ">u2"])
+def test_starting_labels_may_be_of_any_integer_type(dtype):
+    labels = np.array([0, 1, 1, 0, 1, 0])
+    expected = NSMVC(2, init=labels).fit([A, B])
+    found = NSMVC(2, init=labels.astype(dtype)).fit([A, B])
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+    assert found.labels_.dtype == expected.labels_.dtype
+
+
+@pytest.mark.parametrize("n_clusters", [1, 5])
+def test_n_clusters_set_after_fit_changes_nothing_that_is_fitted(n_clusters):
+    estimator = NSMVC(2, n_init=1, random_state=0).fit([A, B])
+    expected = estimator.transform([A, B])
+    estimator.set_params(n_clusters=n_clusters)
+    np.testing.assert_array_equal(estimator.transform([A, B]), expected)
+    assert len(estimator.get_feature_names_out()) == 2
+    estimator.set_output(transform="pandas")
+    assert estimator.transform([A, B]).shape == (6, 2)
+
+
+def test_two_columns_of_one_name_are_two_features():
+    twice = frame.set_axis(["x", "x", "y"], axis=1)
+    estimator = NSMVC(2, n_init=1, random_state=0).fit([A, twice])
+    plain = NSMVC(2, n_init=1, random_state=0).fit([A, B])
+    np.testing.assert_array_equal(estimator.predict([A, twice]), plain.labels_)
+    with pytest.raises(ViewError, match="in another order than in fit, and 'x' occurs"):
+        estimator.predict([A, twice.iloc[:, [2, 0, 1]]])
+    with pytest.raises(ViewError, match="column 'x' is not numeric"):
+        NSMVC(2).fit([A, pandas.concat([twice, frame[["x"]].astype(str)], axis=1)])

@@ -119,6 +119,13 @@ def test_save_model_refuses_what_it_cannot_store(blobs, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_save_model_refuses_another_number_of_clusters_than_fitted(saved, tmp_path):
+    model, _ = saved
+    model.set_params(n_clusters=5)
+    with pytest.raises(DatasetError, match="n_clusters=5, but was fitted with 3"):
+        save_model(model, tmp_path / "other.mvz")
+
+
 def test_save_model_leaves_the_old_file_when_writing_fails(saved, monkeypatch):
     model, path = saved
     before = path.read_bytes()
@@ -229,6 +236,13 @@ def test_load_model_refuses_arrays_that_do_not_fit(saved, name, array):
         (("layout", "n_features"), [4, 6, 300]),
         (("layout", "n_features"), [4, 6, -3]),
         (("layout", "named"), 1),
+        (("layout", "feature_names"), None),
+        (("layout", "feature_names"), {"a": 1}),
+        (("layout", "feature_names"), [None]),
+        (("layout", "feature_names"), [["a"], None, None]),
+        (("layout", "feature_names"), [["a", "b", "c", 1], None, None]),
+        (("layout", "feature_names"), ["abcd", None, None]),
+        (("layout", "feature_names"), [["a", "b", "c", "\ud800"], None, None]),
         (("scales",), []),
         (("scales", 0, "mode"), "other"),
         (("scales", 0), 5),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,13 @@ from manyview._names import NamedView, feature_names, is_annotated
 from manyview.exceptions import ViewError
 
 ViewArray: TypeAlias = "npt.NDArray[Any] | sparse.csr_array"
+
+# Tables that are no frames, and how their owners make frames of them.
+CONVERSIONS = {
+    "polars.LazyFrame": "collect()",
+    "pyarrow.Table": "to_pandas()",
+    "pyarrow.RecordBatch": "to_pandas()",
+}
 
 
 def as_array(view: Any, name: str) -> ViewArray | None:
@@ -24,6 +32,7 @@ def as_array(view: Any, name: str) -> ViewArray | None:
         view = view.X
     if sparse.issparse(view):
         return _as_csr(view, name)
+    reject_table(view, name)
     if hasattr(view, "columns"):
         array = _from_frame(view, name)
     elif isinstance(view, np.ndarray):
@@ -53,6 +62,18 @@ def as_array(view: Any, name: str) -> ViewArray | None:
     return _as_real(array, name)
 
 
+def reject_table(view: Any, name: str) -> None:
+    """Refuse a table that has yet to be computed, or that only Arrow can read."""
+    kind = type(view)
+    called = f"{kind.__module__.split('.')[0]}.{kind.__name__}"
+    if called in CONVERSIONS:
+        msg = (
+            f"View {name!r} is a {called}, expected an array, a sparse matrix or a "
+            f"frame. Pass what its {CONVERSIONS[called]} returns."
+        )
+        raise ViewError(msg)
+
+
 def fill_masked(X: Any) -> Any:
     """A masked array with NaN in place of what its mask hides; all else as it is."""
     if not isinstance(X, np.ma.MaskedArray):
@@ -76,12 +97,19 @@ def _as_real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if array.dtype.kind == "O":
         try:
             return array.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
     row, column = _first_bad_cell(array)
+    cell = array[row, column]
+    if isinstance(cell, int):
+        msg = (
+            f"View {name!r}, row {row}, column {column} holds a whole number beyond "
+            "the range of float64. Rescale that column."
+        )
+        raise ViewError(msg)
     msg = (
         f"View {name!r} is not numeric: row {row}, column {column} holds "
-        f"{array[row, column]!r}. Encode or drop that column."
+        f"{reprlib.repr(cell)}. Encode or drop that column."
     )
     raise ViewError(msg)
 
@@ -92,7 +120,7 @@ def _first_bad_cell(array: npt.NDArray[Any]) -> tuple[int, int]:
             return row, column
         try:
             float(array[row, column])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return row, column
     return 0, 0
 

@@ -59,6 +59,7 @@ def check_model(content: Mapping[str, Any], arrays: Arrays) -> None:
     _check_history(arrays, n_views)
     if "feature_names_in_" in arrays:
         _check(arrays, "feature_names_in_", "U", (sum(n_features),))
+        "".join(arrays["feature_names_in_"].tolist()).encode("utf-8")
 
 
 def _check_layout(content: Mapping[str, Any]) -> list[int]:
@@ -83,12 +84,32 @@ def _check_layout(content: Mapping[str, Any]) -> list[int]:
         isinstance(scales, list) and len(names) == len(n_features) == len(scales),
         "names, n_features and scales differ in length",
     )
+    _check_feature_names(layout.get("feature_names", []), n_features)
     for scale in scales:
         _need(
             scale["mode"] in (None, *SCALES) and isinstance(scale["unit_rows"], bool),
             f"no scale is called {scale!r}",
         )
     return list(n_features)
+
+
+def _check_feature_names(names: Any, n_features: list[int]) -> None:
+    """Per view one text per feature, or none at all; files of old have no names."""
+    _need(
+        isinstance(names, list) and len(names) in (0, len(n_features)),
+        "feature_names are not one list per view",
+    )
+    for own, width in zip(names, n_features, strict=False):
+        _need(
+            own is None
+            or (
+                isinstance(own, list)
+                and len(own) == width
+                and all(isinstance(name, str) for name in own)
+            ),
+            "feature_names are not one text per feature",
+        )
+        "".join(own or ()).encode("utf-8")
 
 
 def _check_param(value: Any, arrays: Arrays) -> None:

@@ -103,6 +103,13 @@ def save_model(model: NSMVC, path: str | os.PathLike[str]) -> Path:
             "Call fit first; other estimators cannot be stored."
         )
         raise DatasetError(msg)
+    n_fitted = len(model._centers[0])
+    if model.n_clusters != n_fitted:
+        msg = (
+            f"The model has n_clusters={model.n_clusters}, but was fitted with "
+            f"{n_fitted}. Fit it again, or call set_params(n_clusters={n_fitted})."
+        )
+        raise DatasetError(msg)
     arrays: Arrays = {}
     text = _to_json(model, arrays)
     buffer = io.BytesIO()

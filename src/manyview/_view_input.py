@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from manyview._arrays import fill_masked
+from manyview._arrays import fill_masked, reject_table
 from manyview._names import NamedView, feature_names, sample_index
 from manyview._scaling import ViewScale, learn_scales
+from manyview._sklearn_compat import InvalidParameterError
 from manyview._views import (
     ViewLayout,
     ViewSet,
@@ -29,8 +30,21 @@ class ViewInput:
     # Fitted attributes whose names do not end in an underscore.
     _private_fitted: ClassVar[frozenset[str]] = frozenset({"_layout"})
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
     view_sizes: Sequence[int] | None
     _layout: ViewLayout
+
+    def _validate_params(self) -> None:
+        """Check the parameters; True and False are numbers to Python, not here."""
+        super()._validate_params()  # type: ignore[misc]
+        for name, allowed in self._parameter_constraints.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) and "boolean" not in allowed:
+                msg = (
+                    f"The {name!r} parameter of {type(self).__name__} is {value}, "
+                    "which is no number here. Pass a number."
+                )
+                raise InvalidParameterError(msg)
 
     def _unfitted(self) -> Self:
         """A copy with the same parameters and settings, and nothing fitted."""
@@ -64,6 +78,7 @@ class ViewInput:
         self.n_features_in_ = sum(views.n_features)
 
     def _check_table(self, X: Any, *, reset: bool) -> NamedView:
+        reject_table(X, "X")
         try:
             # Whether values are finite is judged view by view, with a better message.
             array = validate_data(
@@ -76,8 +91,8 @@ class ViewInput:
             )
         except ViewError:
             raise
-        except ValueError as error:
-            raise ViewError(str(error)) from error
+        except (ValueError, OverflowError) as error:
+            raise ViewError(" ".join(str(error).split())) from error
         return NamedView(array=array, columns=feature_names(X), index=sample_index(X))
 
 

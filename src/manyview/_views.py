@@ -10,7 +10,7 @@ import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -104,7 +104,8 @@ def check_views(
     filled = []
     for v, array in enumerate(arrays):
         if array is None:
-            assert layout is not None
+            if layout is None:
+                reject_absent_view(names[v])
             # One NaN seen n x d times: a view nobody has, at no cost.
             shape = (n_samples, layout.n_features[v])
             array = np.broadcast_to(np.float64(np.nan), shape)
@@ -298,6 +299,15 @@ def common_rows(arrays: Sequence[Any | None], names: Sequence[str]) -> int:
         msg = "The views have no rows (n_samples=0). Pass at least one sample."
         raise ViewError(msg)
     return n_samples
+
+
+def reject_absent_view(name: str) -> NoReturn:
+    """Say that fit needs the view."""
+    msg = (
+        f"View {name!r} is None, and fit learns from every view. Leave the view out, "
+        "or pass an array with a row of NaN for each sample that lacks it."
+    )
+    raise ViewError(msg)
 
 
 def _find_present(array: ViewArray, name: str, first_row: int) -> BoolArray | None:

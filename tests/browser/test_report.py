@@ -29,6 +29,14 @@ def path(tmp_path_factory):
     )
 
 
+@pytest.fixture(scope="module")
+def colorful(tmp_path_factory):
+    data = make_views(60, 2, (3, 4), random_state=0)
+    views = dict(zip(("theme:ink", "theme:unknown"), data.views, strict=True))
+    model = NSMVC(2, n_init=1, random_state=0).fit(views)
+    return report(model, views, tmp_path_factory.mktemp("colorful") / "report.html")
+
+
 def scroll_through(page):
     """Open all folds, to the end and back, so that every figure is drawn."""
     page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
@@ -325,4 +333,20 @@ def test_a_hundred_thousand_samples_make_a_small_page(tmp_path, open_page):
     assert path.stat().st_size < 7_000_000
     opened = open_page(path)
     assert "The maps show 3,000 of the 100,000" in opened.page.text_content("#map")
+    assert opened.complaints == []
+
+
+def test_a_view_named_like_a_colour_keeps_its_name(open_page, colorful):
+    opened = open_page(colorful)
+    scroll_through(opened.page)
+    labels = opened.page.evaluate(
+        """[...document.querySelectorAll("[data-figure] text")]
+            .map((text) => text.textContent)"""
+    )
+    assert {"theme:ink", "theme:unknown"} <= set(labels)
+    assert not [text for text in labels if text.startswith(("#", "rgb", "undefined"))]
+    colors = opened.page.evaluate(
+        """[...document.querySelectorAll("[data-figure] [style*=theme]")].length"""
+    )
+    assert colors == 0
     assert opened.complaints == []

@@ -1,11 +1,13 @@
 """What the commands write, and what they make of files that were changed by hand."""
 
 import csv
+import io
 import json
 
+import numpy as np
 import pytest
 
-from manyview.cli._output import escape, unescape
+from manyview.cli._output import escape, unescape, write_labels
 
 FORMULA = '=HYPERLINK("http://127.0.0.1/","x")'
 
@@ -83,3 +85,59 @@ def test_report_of_a_deep_summary(run, tmp_path):
     done = run("report", tmp_path)
     assert done.code == 1
     assert "is damaged" in " ".join(done.err.split())
+
+
+# Red, a new window title, the cursor to the upper left in one character.
+CONTROLS = "\x1b[31m \x1b]0;title\x07 \x9bH"
+
+
+@pytest.fixture
+def controls(files):
+    """A file whose views are called by what a terminal obeys."""
+    with np.load(files / "all.npz") as views:
+        np.savez(
+            files / "controls.npz", **{CONTROLS: views["rna"], "b": views["image"]}
+        )
+    return files / "controls.npz"
+
+
+def obeyed(text):
+    return {character for character in text if character in "\x1b\x07\x9b"}
+
+
+def test_names_cannot_steer_the_terminal(run, controls):
+    done = run("cluster", controls, "-k", 3, "--n-init", 1)
+    assert done.code == 0, done.err
+    assert not obeyed(done.out + done.err)
+    assert r"\x1b[31m \x1b]0;" in done.out
+
+
+def test_names_in_json_cannot_steer_the_terminal(run, controls):
+    done = run("cluster", controls, "-k", 3, "--n-init", 1, "--json")
+    assert not obeyed(done.out + done.err)
+    assert json.loads(done.out)["views"][0]["name"] == CONTROLS
+
+
+def test_names_in_errors_cannot_steer_the_terminal(run, files, controls):
+    done = run("cluster", files / CONTROLS, "-k", 3)
+    assert done.code == 1
+    assert not obeyed(done.out + done.err)
+    assert r"\x1b[31m" in done.err
+    done = run("cluster", controls, "-k", 3, "--n-init", 1, "--out", files / CONTROLS)
+    assert done.code == 0, done.err
+    assert not obeyed(done.out + done.err)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_labels_on_a_terminal_cannot_steer_it(monkeypatch, is_terminal):
+    file = io.StringIO()
+    monkeypatch.setattr(file, "isatty", lambda: is_terminal, raising=False)
+    write_labels(
+        file,
+        [CONTROLS, "a"],
+        np.array([0, 1]),
+        None,
+        view_names=[CONTROLS],
+        joined_pace=np.ones((1, 2), dtype=int),
+    )
+    assert bool(obeyed(file.getvalue())) is not is_terminal

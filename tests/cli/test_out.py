@@ -1,12 +1,15 @@
 """``--out``: tried before the work begins, and no labels are lost in the end."""
 
 import errno
+import json
 import os
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from manyview import load_model
 from manyview.cli import _output
 
 QUICK = ("--n-init", "1")
@@ -33,27 +36,6 @@ def no_work(monkeypatch):
 
     for command in ("_cluster", "_predict", "_report"):
         monkeypatch.setattr(f"manyview.cli.{command}.load_sources", work)
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """Makes a file system with room for so many bytes."""
-    mounted = []
-
-    def mount(n_bytes):
-        folder = tmp_path / "disk"
-        folder.mkdir()
-        words = ["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "tmpfs", folder]
-        try:
-            subprocess.run(words, check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError):
-            pytest.skip("mounting a small disk needs rights")
-        mounted.append(folder)
-        return folder
-
-    yield mount
-    for folder in mounted:
-        subprocess.run(["umount", folder], check=True)
 
 
 def fail_with_a_full_disk(*_, **__):
@@ -137,6 +119,33 @@ def test_a_disk_that_fills_up_keeps_what_was_written(run, views, small_disk):
     done = run("cluster", *views, "-k", 3, *QUICK, "--out", disk / "result")
     written = ["labels.csv", "model.mvz", "summary.json"]
     check_rescue(done, disk, "report.html", written)
+
+
+@pytest.mark.parametrize("pages", [0, 1, 2, 3, 4, 6, 8, 12, 100])
+def test_whatever_does_not_fit_the_rest_is_whole(
+    run, views, small_disk, monkeypatch, pages
+):
+    """The disk fills up after --out was tried, with room for so many pages."""
+    disk = small_disk(1 << 20)
+    tried = _output.check_folder
+
+    def fill(folder, *, force):
+        tried(folder, force=force)
+        room = os.statvfs(disk)
+        taken = room.f_bavail * room.f_frsize - pages * 4096
+        (disk / "filler").write_bytes(bytes(taken))
+
+    monkeypatch.setattr(_output, "check_folder", fill)
+    done = run("cluster", *views, "-k", 3, *QUICK, "--out", disk / "result")
+    failed = done.err.removeprefix("error: ").partition(" could not be written: ")[0]
+    order = ["labels.csv", "model.mvz", "summary.json", "report.html"]
+    written = order[: order.index(Path(failed).name)] if failed in order else []
+    check_rescue(done, disk, failed, written)
+    for path in disk.glob("result.*.part/*"):
+        if path.name == "model.mvz":
+            load_model(path)
+        elif path.name == "summary.json":
+            json.loads(path.read_text())
 
 
 @pytest.mark.parametrize(

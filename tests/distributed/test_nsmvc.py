@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
-from manyview import NSMVC, load_model, save_model
+from manyview import NSMVC, ViewError, load_model, save_model
 from manyview.distributed import DaskNSMVC, _blocks
 from tests.distributed.problems import chunked, cuts, make_views
 
@@ -274,3 +274,26 @@ def test_parts_on_disk_leave_nothing_in_memory():
     part = _blocks.select(rows, part, np.full(3, 0.5), 1, 4)
     _blocks.sweep(rows, part, (centers, np.ones(3), np.ones(3)), None)
     assert scratch_bytes() <= before
+
+
+def test_mistakes_are_those_of_one_machine():
+    views, labels = make_views(3, N_SAMPLES)
+    lazy = chunked(views, (40, 60, 120))
+    with pytest.raises(ViewError, match="'view1' is None, and fit learns from every"):
+        DaskNSMVC(4).fit([lazy[0], None, lazy[2]])
+    with pytest.raises(ValueError, match="'n_clusters' parameter of DaskNSMVC is True"):
+        DaskNSMVC(True).fit(lazy)
+    expected = DaskNSMVC(4, init=labels).fit(lazy)
+    foreign = da.from_array(labels.astype(">i8"), chunks=30)
+    assert_same_fit(DaskNSMVC(4, init=foreign).fit(lazy), expected)
+
+
+def test_n_clusters_set_after_fit_changes_nothing_that_is_fitted():
+    views, labels = make_views(3, N_SAMPLES)
+    lazy = chunked(views, (40, 60, 120))
+    model = DaskNSMVC(4, init=labels).fit(lazy)
+    distances, score = model.transform(lazy).compute(), model.score(lazy)
+    model.set_params(n_clusters=2)
+    assert_array_equal(model.transform(lazy).compute(), distances)
+    assert model.transform(lazy).shape == distances.shape
+    assert model.score(lazy) == score

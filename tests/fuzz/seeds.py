@@ -183,6 +183,15 @@ def model(path):
     save_model(fitted, path)
 
 
+def model_named(path):
+    from pandas import DataFrame
+
+    from manyview import NSMVC, save_model
+
+    views = {"a": DataFrame(A).add_prefix("x"), "b": B}
+    save_model(NSMVC(2, n_init=1, init=[0, 1, 0, 1]).fit(views), path)
+
+
 MAT_HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
 
 
@@ -210,5 +219,5 @@ SEEDS = {
     "h5mu": ("a.h5mu", [h5mu]),
     "parquet": ("a.parquet", [parquet, parquet_plain]),
     "zarr": ("a.zarr", [zarr3, zarr2, zarr_gzip]),
-    "mvz": ("a.mvz", [model]),
+    "mvz": ("a.mvz", [model, model_named]),
 }

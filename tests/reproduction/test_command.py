@@ -54,6 +54,40 @@ def test_command_writes_tables_runs_and_report_and_goes_on(tmp_path, reproduce):
     assert all(path.read_bytes() == content for path, content in figures.items())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("share", "failed"),
+    [(0, "runs.csv"), (0.03, "tables"), (0.4, "figures"), (0.97, "report.html")],
+)
+def test_full_disk_is_one_sentence_and_leaves_whole_files(
+    tmp_path, reproduce, small_disk, share, failed
+):
+    """On a disk with room for a share of what is to be written."""
+    assert reproduce("all")[0] == 0
+    calm = tmp_path / "calm"
+    (tmp_path / "out").rename(calm)
+    n_bytes = sum(path.stat().st_size for path in calm.rglob("*"))
+    disk = small_disk(max(4096, int(share * n_bytes)))
+    (disk / "out").mkdir()
+    (tmp_path / "out").symlink_to(disk / "out")
+    code, _, said = reproduce("all")
+    assert code == 1
+    sentence = said.partition("already done. ")[2]
+    assert "No space left on device" in sentence
+    assert str(tmp_path / "out" / failed) in sentence
+    for path in (disk / "out").rglob("*"):
+        assert not path.name.endswith(".part")
+        if path.is_file() and path.suffix in {".md", ".tex", ".csv", ".svg", ".png"}:
+            same = calm / path.relative_to(disk / "out")
+            assert path.name == "runs.csv" or path.read_bytes() == same.read_bytes()
+    subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+    code, _, said = reproduce("all")
+    assert code == 0, said
+    assert sorted(p.name for p in (disk / "out").rglob("*")) == sorted(
+        p.name for p in calm.rglob("*")
+    )
+
+
 def test_damaged_lines_are_reported_and_done_again(tmp_path, reproduce):
     reproduce("table2", "--methods", "Steady")
     path = tmp_path / "out" / "runs.csv"

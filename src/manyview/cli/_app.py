@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -50,6 +51,13 @@ def in_options(message: str) -> str:
     return message
 
 
+def _sentence(error: Exception) -> str:
+    # All other files are named by whoever writes them.
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"{error.filename or 'stdout'} could not be written: {error.strerror}."
+    return str(error)
+
+
 class Commands(TyperGroup):
     """Runs a command and reports what goes wrong as a sentence, not a stack trace."""
 
@@ -72,7 +80,7 @@ class Commands(TyperGroup):
             except USER_ERRORS as error:
                 if ctx.meta.get(DEBUG):
                     _render.trace(traceback.format_exc())
-                _render.error(in_options(str(error)) or type(error).__name__)
+                _render.error(in_options(_sentence(error)) or type(error).__name__)
                 raise typer.Exit(1) from None
 
 

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from manyview._files import whole_file
 from manyview._typing import FloatArray, IntArray
+from manyview.cli._render import visible
 from manyview.exceptions import DatasetError
 
 SUMMARY = "summary.json"
@@ -199,15 +200,17 @@ def write_labels(
     """Labels as CSV, with confidence and paces of joining where they are known.
 
     A sample name that a spreadsheet would run as a formula gets an apostrophe in front.
+    On a terminal, control characters are shown as their codes.
     """
+    shown = visible if file.isatty() else str
     writer = csv.writer(file, lineterminator="\n")
     header = ["sample", "cluster"]
-    columns: list[Any] = [[escape(str(n)) for n in sample_ids], labels.tolist()]
+    columns: list[Any] = [[shown(escape(str(n))) for n in sample_ids], labels.tolist()]
     if confidence is not None:
         header.append("confidence")
         columns.append([f"{c:.4f}" for c in confidence.tolist()])
     if joined_pace is not None:
-        header += [f"pace_{name}" for name in view_names]
+        header += [shown(f"pace_{name}") for name in view_names]
         # A sample that lacks the view never joins there: an empty cell.
         columns += [[pace or "" for pace in row] for row in joined_pace.tolist()]
     writer.writerow(header)

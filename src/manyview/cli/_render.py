@@ -15,29 +15,42 @@ from rich.text import Text
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
+# Names come from files: what a terminal would obey (colours, titles, a moved cursor) is
+# shown as its code. Tabs and line ends stay.
+CONTROLS = {
+    code: f"\\x{code:02x}"
+    for code in (*range(0x20), *range(0x7F, 0xA0))
+    if chr(code) not in "\t\n"
+}
+
 BAR_WIDTH = 24
 MOST_CLUSTERS_SHOWN = 20
 
 
+def visible(text: str) -> str:
+    """Text without characters that a terminal would obey."""
+    return text.translate(CONTROLS)
+
+
 def line(text: str, *, console: Console | None = None) -> None:
     """One line as it is: no markup, no wrapping."""
-    (console or out).print(Text(text), soft_wrap=True)
+    (console or out).print(Text(visible(text)), soft_wrap=True)
 
 
 def error(message: str) -> None:
     """What went wrong."""
-    text = Text.assemble(("error: ", "bold red"), message)
+    text = Text.assemble(("error: ", "bold red"), visible(message))
     err.print(text, soft_wrap=True)
 
 
 def trace(text: str) -> None:
     """A stack trace, for ``--debug``."""
-    err.print(Text(text), soft_wrap=True)
+    err.print(Text(visible(text)), soft_wrap=True)
 
 
 def note(message: str) -> None:
     """Something worth knowing about the run."""
-    err.print(Text(message, style="dim"), soft_wrap=True)
+    err.print(Text(visible(message), style="dim"), soft_wrap=True)
 
 
 def show_warning(
@@ -49,13 +62,16 @@ def show_warning(
     line: str | None = None,  # noqa: ARG001
 ) -> None:
     """A warning as a sentence; takes the place of ``warnings.showwarning``."""
-    text = Text.assemble(("warning: ", "bold yellow"), str(message))
+    text = Text.assemble(("warning: ", "bold yellow"), visible(str(message)))
     err.print(text, soft_wrap=True)
 
 
 def as_json(content: Any) -> None:
     """JSON on stdout."""
-    out.file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    # JSON spells out most control characters by itself; these occur in texts only.
+    rest = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+    out.file.write(text.translate(rest) + "\n")
 
 
 def bar(share: float, console: Console, width: int = BAR_WIDTH) -> str:
@@ -77,7 +93,7 @@ def summary(content: dict[str, Any], *, console: Console | None = None) -> None:
         f"{len(content['views'])} views, {content['method']} with "
         f"{content['n_clusters']} clusters in {content['seconds']:.1f} s"
     )
-    console.print(Text(head, style="bold"), soft_wrap=True)
+    console.print(Text(visible(head), style="bold"), soft_wrap=True)
     if content["choice"] is not None:
         _choice(content["choice"], console)
     _clusters(content["clusters"], console)
@@ -122,7 +138,8 @@ def _views(views: Sequence[dict[str, Any]], console: Console) -> None:
     columns += [("unexplained", "right"), ("agrees", "right")]
     table = _plain_table(*columns)
     for view in views:
-        cells: list[str | Text] = [Text(view["name"]), f"{view['n_features']:,}"]
+        name = Text(visible(view["name"]))
+        cells: list[str | Text] = [name, f"{view['n_features']:,}"]
         if weighted:
             blocks = bar(view["weight"], console, 16)
             cells += [f"{view['weight']:.0%}", Text(blocks, style="yellow")]
@@ -192,7 +209,7 @@ def facts(pairs: Sequence[tuple[str, str]]) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
-        table.add_row(Text(name), Text(value))
+        table.add_row(Text(visible(name)), Text(visible(value)))
     out.print(table)
 
 

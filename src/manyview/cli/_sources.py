@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from manyview._files import naming
 from manyview._names import NamedView
 from manyview.cli._options import Align
 from manyview.datasets import (
@@ -88,7 +89,8 @@ def load_sources(request: Request, *, progress: bool | None = None) -> MultiView
     if request.labels == "-":
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "stdin.csv"
-            file.write_text("label\n" + sys.stdin.read(), encoding="utf-8")
+            with naming(file):
+                file.write_text("label\n" + sys.stdin.read(), encoding="utf-8")
             return read_views(chosen, labels_file=file, **options)
     return read_views(chosen, **_label_options(request.labels), **options)
 

@@ -326,4 +326,5 @@ def as_labels(init: Any, n_samples: int, n_clusters: int) -> np.ndarray[Any, Any
             "Every cluster needs a first member."
         )
         raise ViewError(msg)
-    return labels
+    # Kernels know the machine's own integers only.
+    return labels.astype(np.intp, copy=False)

@@ -247,7 +247,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
 
         views = self._check_views(X, reset=False)
         rows = self._open_checked(views)
-        distances = np.empty((views.n_samples, self.n_clusters))
+        distances = np.empty((views.n_samples, self._n_features_out))
         for block, scores in fused_scores(rows, *self._linear_model()):
             distances[block] = np.sqrt(scores)
         return self._with_index(distances, views.index)
@@ -275,7 +275,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_clusters
+        # Of the fit: n_clusters may have been set anew since.
+        return len(self._centers[0])
 
     def _n_restarts(self) -> int:
         drawn = isinstance(self.init, str) or callable(self.init)

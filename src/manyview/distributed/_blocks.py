@@ -259,6 +259,8 @@ def begin(rows: tuple[Rows, ...], labels: IntArray, n_clusters: int) -> Part:
             f"{labels.max()}, expected whole numbers from 0 to {n_clusters - 1}."
         )
         raise ViewError(msg)
+    # Kernels know the machine's own integers only.
+    labels = labels.astype(np.intp, copy=False)
     sums = cluster_sums(rows, labels, n_clusters)
     for view in rows:
         view.release()

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from manyview._files import whole_file
 from manyview._results import pack_history, share_rounding, unpack_history
 from manyview._scaling import ViewScale
 from manyview._solvers._nsmvc import Progress
@@ -122,27 +123,28 @@ class Checkpoint:
         """Check that the folder is ours, or make it so; the seeds in force."""
         path = self.folder / "fit.json"
         if not path.exists():
-            if self.folder.exists() and any(self.folder.iterdir()):
+            # A driver that was killed here may have left a temporary file.
+            found = self.folder.iterdir() if self.folder.exists() else ()
+            if any(entry.suffix != ".part" for entry in found):
                 msg = (
                     f"{self.folder} is not empty and holds no checkpoint. "
                     "Choose a folder of its own for it."
                 )
                 raise CheckpointError(msg)
             self.folder.mkdir(parents=True, exist_ok=True)
-            draft = path.with_suffix(".draft")
-            draft.write_text(json.dumps({**identity, "seeds": list(seeds)}))
-            draft.replace(path)
+            with whole_file(path, "w") as file:
+                json.dump({**identity, "seeds": list(seeds)}, file)
             return list(seeds)
         try:
-            found = json.loads(path.read_text())
-            stored: list[int] = found.pop("seeds")
+            written = json.loads(path.read_text())
+            stored: list[int] = written.pop("seeds")
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise CheckpointError(DAMAGED.format(path=path)) from error
-        differs = [key for key, value in identity.items() if found.get(key) != value]
+        differs = [key for key, value in identity.items() if written.get(key) != value]
         if differs:
             msg = (
                 f"The checkpoint {self.folder} is of another fit: {differs[0]} was "
-                f"{found.get(differs[0])!r} and is {identity[differs[0]]!r} now. "
+                f"{written.get(differs[0])!r} and is {identity[differs[0]]!r} now. "
                 "Fit as before, or choose another folder."
             )
             raise CheckpointError(msg)

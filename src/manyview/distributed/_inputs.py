@@ -23,6 +23,7 @@ from manyview._views import (
     match_columns,
     match_layout,
     name_views,
+    reject_absent_view,
     view_columns,
 )
 from manyview._zarr import check_zarr
@@ -131,10 +132,11 @@ def open_lazy_views(
     arrays = {name: _as_dask(view, name) for name, view in views.items()}
     common_rows(list(arrays.values()), list(arrays))
     common_index(views)
-    if layout is not None:
-        for v, (name, array) in enumerate(arrays.items()):
-            if array is not None:
-                arrays[name] = match_columns(array, features[v], layout, v)
+    for v, (name, array) in enumerate(arrays.items()):
+        if layout is None and array is None:
+            reject_absent_view(name)
+        if layout is not None and array is not None:
+            arrays[name] = match_columns(array, features[v], layout, v)
     known = [array for array in arrays.values() if array is not None]
     # The largest view is not rechunked, so the least data moves.
     largest = max(known, key=lambda array: array.nbytes)

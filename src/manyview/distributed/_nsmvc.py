@@ -225,7 +225,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().transform(X)
-        return self._map_rows(X, _blocks.transform, np.float64, (self.n_clusters,))
+        return self._map_rows(X, _blocks.transform, np.float64, (self._n_features_out,))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the share of the scatter of X that the clusters leave unexplained.
@@ -252,7 +252,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         nearest = map_parts(
             _blocks.begin_nearest, rows, shared((centers, weights), len(rows))
         )
-        samples = DaskSamples(data, nearest, self.n_clusters)
+        samples = DaskSamples(data, nearest, len(centers[0]))
         return -float(unexplained(samples, centers).sum())
 
     def to_local(self) -> NSMVC:

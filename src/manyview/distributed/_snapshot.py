@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from manyview._files import whole_file
 from manyview._solvers._local import SampleState
 from manyview.exceptions import CheckpointError
 
@@ -20,11 +20,10 @@ UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 def write_arrays(path: Path, **arrays: Any) -> None:
     """Write an npz file that is there as a whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Two workers may write the same part, if Dask runs a task twice.
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    with draft.open("wb") as file:
+    # Two workers may write the same part, if Dask runs a task twice: each has a
+    # temporary file of its own.
+    with whole_file(path) as file:
         np.savez(file, **arrays)
-    draft.replace(path)
 
 
 def write_state(path: Path, state: SampleState) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import distributed
 import numpy as np
 import numpy.typing as npt
 from dask.sizeof import sizeof
+
+from manyview._files import naming
 
 
 class SpooledArray(np.memmap[Any, Any]):
@@ -30,8 +33,10 @@ def _weight(array: SpooledArray) -> int:
 def spooled(array: npt.NDArray[Any]) -> SpooledArray:
     """A copy of the array on this worker's disk."""
     # The file has no name from the beginning: nothing is left to tidy up.
-    with tempfile.TemporaryFile(dir=_scratch_folder()) as file:
-        np.ascontiguousarray(array).tofile(file)
+    folder = _scratch_folder()
+    with naming(Path(folder)), tempfile.TemporaryFile(dir=folder) as file:
+        # Not tofile, which does not say why it failed.
+        file.write(np.ascontiguousarray(array).data)
         file.flush()
         stored = np.memmap(file, dtype=array.dtype, mode="r", shape=array.shape)
     return stored.view(SpooledArray)

@@ -14,14 +14,15 @@ window.manyview = (() => {
       THEMED.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
   };
 
-  // "theme:ink" anywhere in a figure becomes the colour of the current theme.
-  const fill = (value, theme) => {
-    if (typeof value === "string" && value.startsWith("theme:")) return theme[value.slice(6)];
-    if (Array.isArray(value)) return value.map((item) => fill(item, theme));
+  // A colour called "theme:ink" becomes that of the current theme; names stay as they are.
+  const fill = (value, theme, isColor = false) => {
+    if (Array.isArray(value)) return value.map((item) => fill(item, theme, isColor));
     if (value && typeof value === "object") {
-      return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, fill(v, theme)]));
+      return Object.fromEntries(Object.entries(value).map(
+        ([key, item]) => [key, fill(item, theme, /color/.test(key))]));
     }
-    return value;
+    const themed = isColor && typeof value === "string" && value.startsWith("theme:");
+    return themed ? theme[value.slice(6)] : value;
   };
 
   const layoutOf = (spec, theme) => {
