@@ -40,6 +40,9 @@ class CoReg(SpectralClusterer):
     n_init : int, default=10
         Runs of k-means on the embedding; the one with the smallest inertia gives the
         labels. The embedding itself does not depend on chance.
+    n_local_trials : int or None, default=None
+        Candidates for each seed of k-means++; the one that leaves the least distance
+        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
     scale : str or None, default="auto"
         Scaling of each view before its kernel, as in `NSMVC`. The authors' code
         takes the features as they are, which is None.
@@ -113,6 +116,7 @@ class CoReg(SpectralClusterer):
         "coupling": [Interval(Real, 0, None, closed="neither"), "array-like"],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_local_trials": [Interval(Integral, 1, None, closed="left"), None],
         "scale": [StrOptions(set(SCALES)), None],
         "view_sizes": ["array-like", None],
         "random_state": ["random_state"],
@@ -126,6 +130,7 @@ class CoReg(SpectralClusterer):
         coupling: float | Sequence[float] = 0.5,
         n_rounds: int = 5,
         n_init: int = 10,
+        n_local_trials: int | None = None,
         scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -135,6 +140,7 @@ class CoReg(SpectralClusterer):
         self.coupling = coupling
         self.n_rounds = n_rounds
         self.n_init = n_init
+        self.n_local_trials = n_local_trials
         self.scale = scale
         self.view_sizes = view_sizes
         self.random_state = random_state
@@ -161,6 +167,7 @@ class CoReg(SpectralClusterer):
             coupling=coupling,
             n_rounds=self.n_rounds,
             n_init=self.n_init,
+            n_local_trials=self.n_local_trials,
             on_iteration=on_iteration,
         )
 
