@@ -110,7 +110,7 @@ def deviation_table(cells: pd.DataFrame) -> Table:
         if len(both):
             rows.append(
                 [
-                    label,
+                    f"{label}{' ‡' if group['reconstructed'].any() else ''}",
                     len(both),
                     int((both["std_nsmvc"] < both["std"]).sum()),
                     int((both["printed_std_nsmvc"] < both["printed_std"]).sum()),
@@ -122,7 +122,7 @@ def deviation_table(cells: pd.DataFrame) -> Table:
     return Table(
         caption=(
             f"Cells ({scores} of every data set) in which NSMVC has the smaller "
-            f"standard deviation: {ROW} here, and as printed"
+            f"standard deviation: {ROW} here, and as printed. ‡ A reconstruction."
         ),
         columns=(
             Column(name="Compared with"),

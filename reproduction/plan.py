@@ -142,7 +142,7 @@ class Protocol:
         return [
             entry
             for method in self.methods
-            if not method.each_view and not method.grid
+            if not method.each_view and not method.grid and method.scored == LABELS
             for share in self.noise.shares
             for entry in self._entries(
                 method,

@@ -43,7 +43,7 @@ PAPER = Protocol(
         "views of unit Frobenius norm on every data set. NSMVC's alpha and T come from "
         "the paper's grid by mean ACC over 30 repeats: these rows are tuned with "
         "labels, and the rows NSMVC (0.5, 6) are not. NSMVC's rows have 100 repeats. "
-        "Its start draws labels; the rows named sample start take random samples as "
+        "Its start draws labels; the rows from samples take random samples as "
         "centres, the other reading of the paper."
     ),
     repeats=30,
@@ -75,7 +75,7 @@ PAPER = Protocol(
             repeats=MANY,
         ),
         Method(
-            "NSMVC, sample start",
+            "NSMVC from samples",
             "NSMVC",
             SAMPLE_START,
             grid=GRID,
@@ -83,7 +83,7 @@ PAPER = Protocol(
             confirm=MANY,
         ),
         Method(
-            "NSMVC (0.5, 6), sample start",
+            "NSMVC (0.5, 6) from samples",
             "NSMVC",
             {**SAMPLE_START, **FIXED},
             printed="NSMVC",

@@ -41,6 +41,8 @@ def rank_methods(cells: pd.DataFrame, protocol: str, metric: str) -> Ranking | N
     least two methods on two data sets.
     """
     own = cells[(cells["protocol"] == protocol) & (cells["metric"] == metric)]
+    marked = own["label"].where(~own["reconstructed"], own["label"] + " ‡")
+    own = own.assign(label=marked)
     scores = own.pivot_table(
         index="dataset", columns="label", values="mean", sort=False, dropna=False
     ).dropna()
@@ -100,7 +102,8 @@ def ranking_table(ranking: Ranking) -> Table:
         caption=(
             f"Mean {title} in per cent, methods ordered by mean rank. Mean ranks that "
             f"differ by less than {ranking.critical_difference:.2f} cannot be told "
-            f"apart (Nemenyi, 5 %); Friedman's test: p = {ranking.p_value:.2g}."
+            f"apart (Nemenyi, 5 %); Friedman's test: p = {ranking.p_value:.2g}. "
+            "‡ A reconstruction."
         ),
         columns=(
             Column(name="Data set"),

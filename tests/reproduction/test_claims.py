@@ -55,14 +55,15 @@ def test_deviations_count_the_cells_in_which_ours_is_smaller():
         {
             "dataset": ["u", "v", "u", "v", "u"],
             "metric": "acc",
-            "label": [ROW, ROW, "AMGL", "AMGL", "NSMVC"],
+            "label": [ROW, ROW, "SAMVC", "SAMVC", "NSMVC"],
             "std": [1.0, 2.0, 3.0, 1.0, 0.0],
             "printed_std": [1.0, 1.0, 0.5, 0.5, 0.0],
             "printed_mean": 50.0,
+            "reconstructed": [False, False, True, True, False],
         }
     )
     table = deviation_table(cells)
-    assert table.rows == [["AMGL", 2, 1, 0], ["All", 2, 1, 0]]
+    assert table.rows == [["SAMVC ‡", 2, 1, 0], ["All", 2, 1, 0]]
     assert sheet_to_markdown(table).splitlines()[-1] == "| All | 2 | 1 | 0 |"
 
 
