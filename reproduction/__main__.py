@@ -45,12 +45,15 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["machines"]:
-        return machines.main(given[1:])
-    options = _parser().parse_intermixed_args(given)
+    compares_machines = given[:1] == ["machines"]
+    parser = machines.parser() if compares_machines else _parser()
+    options = parser.parse_intermixed_args(given[compares_machines:])
     command = shlex.join(["python", "-m", "reproduction", *given])
     try:
-        _reproduce(options, command)
+        if compares_machines:
+            machines.run(options)
+        else:
+            _reproduce(options, command)
     except KeyboardInterrupt:
         _say("Stopped. Finished runs are kept; the same command goes on from there.")
         return INTERRUPTED

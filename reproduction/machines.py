@@ -17,13 +17,20 @@ from pathlib import Path
 
 import pandas as pd
 
+from manyview.exceptions import DatasetError
 from manyview.reporting._page import Column, Table, write_page
 from reproduction.data import describe_data
 from reproduction.plan import Method, Protocol
 from reproduction.protocols import PAPER
 from reproduction.run import code_version, run_plan
 from reproduction.store import RunStore
-from reproduction.tables import METRICS, SMALLEST_DIFFERENCE, collect, title_of
+from reproduction.tables import (
+    METRIC_TITLES,
+    METRICS,
+    SMALLEST_DIFFERENCE,
+    collect,
+    title_of,
+)
 from reproduction.text import sheet_to_markdown
 
 CORE_TYPES = ("Haswell", "Nehalem")
@@ -31,30 +38,33 @@ DATASETS = ("msrcv1", "texas")
 REPEATS = 3
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    options = argparse.ArgumentParser(
         prog="python -m reproduction machines",
         description="Run every method as published with the same seeds under several "
         "OpenBLAS core types, and tell which scores move.",
     )
-    add = parser.add_argument
+    add = options.add_argument
     add("--cores", nargs="+", default=CORE_TYPES, help="values of OPENBLAS_CORETYPE")
     add("--datasets", nargs="+", default=DATASETS)
     add("--repeats", type=int, default=REPEATS)
     add("--out", "-o", type=Path, default=Path(__file__).parent / "results")
     add("--store", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    return options
+
+
+def run(options: argparse.Namespace) -> None:
+    """Do the runs, write the table and print it; with `store`, the runs alone."""
     if options.store is not None:
         _run_here(options.datasets, options.repeats, options.store)
-        return 0
+        return
     moved = _compare(options.cores, options.datasets, options.repeats)
     text = sheet_to_markdown(movement_table(moved, options.cores))
     path = options.out / "tables" / "machines.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_page(path, text)
     sys.stdout.write(text)
-    return 0
 
 
 def cut_down(repeats: int) -> Protocol:
@@ -96,7 +106,19 @@ def _compare(
             )
             outcomes = RunStore(path, code_version()).outcomes
             parts.append(collect(entries, outcomes).assign(core=core))
-    return pd.concat(parts, ignore_index=True)
+    results = pd.concat(parts, ignore_index=True)
+    check_kernels(results["environment"], cores)
+    return results
+
+
+def check_kernels(environments: pd.Series[str], cores: Sequence[str]) -> None:
+    """Refuse a comparison of a machine with itself."""
+    if environments.nunique() < len(cores):
+        msg = (
+            f"OPENBLAS_CORETYPE={' and '.join(cores)} chose the same kernels here. "
+            "Name others with --cores, or use a NumPy that is built with OpenBLAS."
+        )
+        raise DatasetError(msg)
 
 
 def movement_table(results: pd.DataFrame, cores: Sequence[str]) -> Table:
@@ -120,7 +142,7 @@ def movement_table(results: pd.DataFrame, cores: Sequence[str]) -> Table:
                 *(means.max() - means.min()),
             ]
         )
-    titles = [f"{m.upper() if m != 'purity' else 'Purity'}" for m in METRICS]
+    titles = list(METRIC_TITLES.values())
     return Table(
         caption=(
             f"Runs whose scores move between the OpenBLAS core types "

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from manyview.datasets import dataset_info
+from manyview.exceptions import DatasetError
+from reproduction import __main__ as command
 from reproduction import machines
 from reproduction.claims import (
     ROW,
@@ -91,3 +93,22 @@ def test_machines_run_the_published_protocol_without_the_grid():
     assert "DMVC" in labels
     assert not any(m.grid or m.repeats or m.confirm for m in protocol.methods)
     assert protocol.repeats == 2
+
+
+def test_machines_command_runs_both_core_types(source, tmp_path, capfd):
+    out = tmp_path / "out"
+    given = ["machines", "--datasets", source, "--repeats", "1", "--out", str(out)]
+    code = command.main(given)
+    said = capfd.readouterr()
+    if "chose the same kernels" in said.err:
+        pytest.skip("this processor has no second core type")
+    assert code == 0
+    text = (out / "tables" / "machines.md").read_text()
+    assert text in said.out
+    assert "| pairs | NSMVC (0.5, 6) | 1 | 0 |" in text
+
+
+def test_machines_refuse_to_compare_a_machine_with_itself():
+    machines.check_kernels(pd.Series(["a", "b", "a"]), ["Haswell", "Nehalem"])
+    with pytest.raises(DatasetError, match="Haswell and Nehalem chose the same"):
+        machines.check_kernels(pd.Series(["a", "a"]), ["Haswell", "Nehalem"])

@@ -54,7 +54,8 @@ class ConcatKMeans(_Lloyd):
     """K-means on all views side by side.
 
     The plainest way to use several views: their features are joined into one long
-    vector per sample, and Lloyd's algorithm runs on that. Nothing is copied for it.
+    vector per sample, and Lloyd's algorithm runs on that. The long vectors are never
+    stored.
 
     Parameters
     ----------
