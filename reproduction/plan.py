@@ -101,12 +101,13 @@ class Method:
 class Noise:
     """An experiment in which a view is replaced by noise, step by step.
 
-    views : data set -> the view.
+    views : data set -> the view. left_out : labels of methods that take no part.
     """
 
     views: dict[str, str]
     shares: tuple[float, ...]
     repeats: int
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,7 +143,8 @@ class Protocol:
         return [
             entry
             for method in self.methods
-            if not method.each_view and not method.grid and method.scored == LABELS
+            if not method.each_view and not method.grid
+            if method.label not in self.noise.left_out
             for share in self.noise.shares
             for entry in self._entries(
                 method,
