@@ -15,13 +15,24 @@ from rich.console import Console
 from rich.text import Text
 
 from manyview.exceptions import DatasetError
+from manyview.reporting._page import Table
+from reproduction import machines
+from reproduction.claims import data_table, deviation_table, iteration_table
 from reproduction.data import DataInfo, describe_data
 from reproduction.figures import draw_figures
 from reproduction.page import write_report
-from reproduction.plan import FULL, PROTOCOLS, Method, Protocol, find_estimator
+from reproduction.plan import Method, Protocol, find_estimator
+from reproduction.protocols import FULL, PAPER, PROTOCOLS
+from reproduction.ranks import RANKED_METRICS, Ranking, rank_methods, ranking_table
 from reproduction.run import code_version, pending, run_plan
 from reproduction.store import Outcome, RunStore
-from reproduction.tables import build_cells, collect, sentences, titles
+from reproduction.tables import (
+    build_cells,
+    collect,
+    confirm_settings,
+    sentences,
+    titles,
+)
 from reproduction.text import write_tables
 
 RUNS = "runs.csv"
@@ -34,10 +45,15 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_intermixed_args(given)
+    compares_machines = given[:1] == ["machines"]
+    parser = machines.parser() if compares_machines else _parser()
+    options = parser.parse_intermixed_args(given[compares_machines:])
     command = shlex.join(["python", "-m", "reproduction", *given])
     try:
-        _reproduce(options, command)
+        if compares_machines:
+            machines.run(options)
+        else:
+            _reproduce(options, command)
     except KeyboardInterrupt:
         _say("Stopped. Finished runs are kept; the same command goes on from there.")
         return INTERRUPTED
@@ -65,7 +81,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TARGET",
         type=_target,
         default=["all"],
-        help=f"{', '.join(TABLES)}, figures, or all (the default)",
+        help=f"{', '.join(TABLES)}, figures, or all (the default); or machines, which "
+        "compares processors (machines --help)",
     )
     add("--quick", action="store_true", help="few repeats, cheap methods: a minute")
     add("--out", "-o", type=Path, default=RESULTS, help="folder for runs and results")
@@ -134,28 +151,58 @@ def _reproduce(options: argparse.Namespace, command: str) -> None:
     n_done = len(plan) - len(pending(plan, store))
     _say(f"{len(plan):,} runs planned, {n_done:,} of them already done.")
     run_plan(plan, store, options.jobs)
+    confirmed = confirm_settings(entries, store.outcomes)
+    run_plan([entry.run for entry in confirmed], store, options.jobs)
+    entries += confirmed
+    plan = list(dict.fromkeys(entry.run for entry in [*entries, *noisy]))
 
     results = collect(entries, store.outcomes)
     cells = build_cells(results)
-    write_tables(cells, options.out)
+    rankings = [
+        ranking
+        for protocol in protocols
+        if protocol.ranked
+        for metric in RANKED_METRICS
+        if (ranking := rank_methods(cells, protocol.name, metric))
+    ]
+    sheets = _sheets(results, cells, list(infos.values()), rankings)
+    write_tables(cells, options.out, sheets)
     pictures = []
     if with_figures:
         first = results[results["protocol"] == protocols[0].name]
         at_hand = [infos[s] for s in protocols[0].datasets if s in infos]
         folder = options.out / "figures"
         noise = collect(noisy, store.outcomes)
-        pictures = draw_figures(first, noise, at_hand, folder)
+        pictures = draw_figures(first, noise, at_hand, folder, cells, rankings)
     outcomes = [store.outcomes[run] for run in plan]
     write_report(
         options.out / REPORT,
         cells=cells,
         protocols=protocols,
+        sheets=list(sheets.values()),
         pictures=pictures,
         outcomes=outcomes,
         missing=missing,
         command=command,
     )
     _tell(cells, outcomes, options.out / REPORT)
+
+
+def _sheets(
+    results: pd.DataFrame,
+    cells: pd.DataFrame,
+    infos: Sequence[DataInfo],
+    rankings: Sequence[Ranking],
+) -> dict[str, Table]:
+    """File name -> table of what is not one protocol on one data set."""
+    published = results["protocol"] == PAPER.name
+    sheets = {
+        "table1": data_table(infos),
+        "iterations": iteration_table(results[published]),
+        "deviations": deviation_table(cells[cells["protocol"] == PAPER.name]),
+        **{f"ranks-{r.metric}": ranking_table(r) for r in rankings},
+    }
+    return {name: sheet for name, sheet in sheets.items() if sheet.rows}
 
 
 def _protocols(options: argparse.Namespace, targets: Sequence[str]) -> list[Protocol]:
@@ -172,9 +219,12 @@ def _protocols(options: argparse.Namespace, targets: Sequence[str]) -> list[Prot
     protocols = []
     for name in names:
         protocol = PROTOCOLS[name]
+        methods = protocol.methods
+        if options.repeats:
+            methods = tuple(replace(m, repeats=None, confirm=0) for m in methods)
         protocol = replace(
             protocol,
-            methods=(*protocol.methods, *added),
+            methods=(*methods, *added),
             datasets=tuple(chosen) or protocol.datasets,
             repeats=options.repeats or protocol.repeats,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from manyview.datasets import MultiViewData, list_datasets, load_dataset, read_views
+from manyview.datasets._fetch import DATA_VARIABLE
 from manyview.exceptions import DatasetError
 
 # Variable with the true classes in a data set's own file.
@@ -39,13 +41,23 @@ def load_data(source: str) -> MultiViewData:
     """The data set registered as `source`, or that of a file with views and classes."""
     if source in list_datasets():
         return load_dataset(source)
-    if not Path(source).is_file():
-        msg = (
-            f"No data set or file is called {source!r}. Known data sets: "
-            f"{', '.join(list_datasets())}."
-        )
-        raise DatasetError(msg)
-    return read_views(source, labels=CLASSES)
+    places = [Path(source), *(folder / f"{source}.mat" for folder in more_folders())]
+    for path in places:
+        if path.is_file():
+            return read_views(path, labels=CLASSES)
+    msg = (
+        f"No data set or file is called {source!r}. Known data sets: "
+        f"{', '.join(list_datasets())}; others are looked for in "
+        f"{' and '.join(str(folder) for folder in more_folders())}."
+    )
+    raise DatasetError(msg)
+
+
+def more_folders() -> list[Path]:
+    """Where sets that manyview does not know by name may lie."""
+    named = os.environ.get(DATA_VARIABLE)
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return [folder / "dev" for folder in (*([Path(named)] if named else []), beside)]
 
 
 def describe_data(source: str) -> DataInfo:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ from reproduction import plots
 from reproduction.data import DataInfo, load_data
 from reproduction.plan import seed_for
 from reproduction.plots import Trace
-from reproduction.tables import METRICS, title_of
+from reproduction.protocols import ABLATION, LABEL_START
+from reproduction.ranks import Ranking, indistinct_groups
+from reproduction.tables import METRIC_TITLES, METRICS, title_of
 
 # The sets whose sensitivity the paper shows.
 SENSITIVITY_SETS = ("handwritten", "msrcv1")
@@ -50,8 +53,9 @@ WORDS = {
     ),
     "exponents": (
         "Exponents of the views",
-        "Not in the paper. Mean over the starts, with their range; 1 marks the view "
-        "the method trusts most.",
+        "Not in the paper. Mean over the starts, with their range. The view with the "
+        "smallest threshold has exponent 1. An exponent alone does not tell how much a "
+        "view counts: its effective weight is the slope of its loss.",
     ),
     "surfaces": (
         "Sensitivity on {title}",
@@ -60,6 +64,18 @@ WORDS = {
     "maps": (
         "Sensitivity on {title}, readable",
         "The same numbers, each a mean of {repeats} runs, on a scale of their own.",
+    ),
+    "ablation": (
+        "Ablations",
+        "Not in the paper. NSMVC with alpha = 0.5 and T = 6 as published, without "
+        "exponents (eta = 1), without self-pacing (T = 1), and without both. Means of "
+        "{repeats} runs with 95 % confidence intervals.",
+    ),
+    "ranks": (
+        "Mean ranks by {metric}",
+        "Not in the paper. All methods with the same scaling and restarts on {n_sets} "
+        "data sets; rank 1 is best. A bar joins methods whose mean ranks differ by "
+        "less than Nemenyi's critical difference at 5 %.",
     ),
     "robustness": (
         "Robustness to a corrupted view",
@@ -84,6 +100,8 @@ def draw_figures(
     noisy: pd.DataFrame,
     datasets: Sequence[DataInfo],
     folder: Path,
+    cells: pd.DataFrame,
+    rankings: Sequence[Ranking] = (),
 ) -> list[Picture]:
     """Write every figure the data at hand allow, as PNG and SVG, in the paper's order.
 
@@ -92,11 +110,15 @@ def draw_figures(
     folder.mkdir(parents=True, exist_ok=True)
     pictures = []
     with plots.paper_style():
-        for name, figure, facts in _figures(results, noisy, datasets):
+        drawn = itertools.chain(
+            _figures(results, noisy, datasets), _comparisons(cells, rankings)
+        )
+        for name, figure, facts in drawn:
             path = folder / f"{name}.svg"
             _save(figure, path.with_suffix(".png"), {"Software": None})
             _save(figure, path, {"Date": None})
-            kind = name if name in WORDS else name.rpartition("-")[2]
+            parts = name.split("-")
+            kind = next(k for k in (name, parts[0], parts[-1]) if k in WORDS)
             title, caption = (text.format(**facts) for text in WORDS[kind])
             pictures.append(Picture(title, caption, path))
     return pictures
@@ -125,7 +147,7 @@ def _figures(
         scores = sensitivity(results, dataset)
         if scores:
             name, title = f"sensitivity-{dataset}", title_of(dataset)
-            facts = {"title": title, "repeats": results["repeat"].max() + 1}
+            facts = {"title": title, "repeats": repeats_of_all(results, dataset)}
             surfaces = plots.plot_sensitivity_surfaces(scores, title)
             yield f"{name}-surfaces", surfaces, facts
             yield f"{name}-maps", plots.plot_sensitivity_maps(scores, title), facts
@@ -135,6 +157,35 @@ def _figures(
         yield "robustness", figure, {"repeats": repeats}
 
 
+def _comparisons(
+    cells: pd.DataFrame, rankings: Sequence[Ranking]
+) -> Iterator[tuple[str, Figure, dict[str, Any]]]:
+    """Figures of the comparisons that the paper lacks."""
+    ablation = cells[cells["protocol"] == ABLATION.name]
+    for metric, title in METRIC_TITLES.items():
+        own = ablation[ablation["metric"] == metric]
+        if own["label"].nunique() > 1:
+            means, errors = (
+                own.pivot_table(
+                    index="dataset", columns="label", values=column, sort=False
+                ).rename(index=title_of)
+                for column in ("mean", "half_width")
+            )
+            facts = {"repeats": own["runs"].max()}
+            figure = plots.plot_ablation(means, errors, title)
+            yield f"ablation-{metric}", figure, facts
+    for ranking in rankings:
+        title, n_sets = METRIC_TITLES[ranking.metric], len(ranking.scores)
+        width = ranking.critical_difference
+        figure = plots.plot_ranks(
+            ranking.mean_ranks,
+            width,
+            indistinct_groups(ranking.mean_ranks, width),
+            f"Mean rank by {title} over {n_sets} data sets",
+        )
+        yield f"ranks-{ranking.metric}", figure, {"metric": title, "n_sets": n_sets}
+
+
 def trace_convergence(data: DataInfo, repeats: int = N_TRACES) -> list[Trace]:
     """Fit NSMVC as in the paper (alpha 0.5, T 6) and keep every iteration."""
     loaded = load_data(data.source)
@@ -142,9 +193,7 @@ def trace_convergence(data: DataInfo, repeats: int = N_TRACES) -> list[Trace]:
     for repeat in range(repeats):
         model = NSMVC(
             len(np.unique(np.asarray(loaded.target))),
-            init="random",
-            n_init=1,
-            scale="minmax",
+            **LABEL_START,
             random_state=seed_for(data.name, repeat),
         ).fit(list(loaded.views))
         traces.append(Trace(view_names=data.view_names, history=model.history_))
@@ -153,12 +202,20 @@ def trace_convergence(data: DataInfo, repeats: int = N_TRACES) -> list[Trace]:
 
 def sensitivity(results: pd.DataFrame, dataset: str) -> dict[str, pd.DataFrame]:
     """Metric -> mean scores of the tuned NSMVC over alpha (rows) and T (columns)."""
-    grid = results[results["tuned"] & (results["dataset"] == dataset)]
+    tuned = results["tuned"] & (results["label"] == "NSMVC")
+    grid = results[tuned & (results["dataset"] == dataset)]
     if grid.empty:
         return {}
+    grid = grid[grid["repeat"] < repeats_of_all(results, dataset)]
     params = pd.DataFrame([json.loads(text) for text in grid["params"]])
     grid = grid.assign(alpha=params["pace_start"].array, T=params["n_paces"].array)
     return {m: grid.pivot_table(index="alpha", columns="T", values=m) for m in METRICS}
+
+
+def repeats_of_all(results: pd.DataFrame, dataset: str) -> int:
+    """Repeats that every setting of the grid has."""
+    grid = results[results["tuned"] & (results["dataset"] == dataset)]
+    return int(grid.groupby(["label", "params"])["repeat"].nunique().min())
 
 
 def robustness(results: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -11,10 +11,13 @@ import pandas as pd
 
 from manyview.reporting._page import Column, Table, render_page, write_page
 from reproduction.figures import Picture
-from reproduction.plan import Method, Protocol
+from reproduction.plan import LABELS, Method, Protocol
+from reproduction.protocols import LIKE
 from reproduction.store import Outcome
 from reproduction.tables import METRIC_TITLES, lines_of, summarise, title_of
 from reproduction.text import (
+    interval,
+    marks,
     rows_of,
     setting,
     signed,
@@ -29,6 +32,7 @@ def write_report(
     *,
     cells: pd.DataFrame,
     protocols: Sequence[Protocol],
+    sheets: Sequence[Table] = (),
     pictures: Sequence[Picture],
     outcomes: Sequence[Outcome],
     missing: dict[str, str],
@@ -36,7 +40,7 @@ def write_report(
 ) -> None:
     """Write the page: one file that opens from disk.
 
-    missing : data set -> why it could not be loaded.
+    sheets : further tables. missing : data set -> why it could not be loaded.
     """
     summary = summarise(cells)
     ours = summary["label"].str.startswith("NSMVC")
@@ -49,6 +53,7 @@ def write_report(
         default_words=_default_words(cells),
         gaps=[_gap_table(label, cells) for label in summary["label"][ours]],
         method_table=_method_table(summary),
+        sheets=sheets,
         groups=[_group(protocol, cells) for protocol in protocols],
         timings=[_timing_table(protocol, cells) for protocol in protocols],
         settings=[_settings_table(protocol) for protocol in protocols],
@@ -60,6 +65,8 @@ def write_report(
         missing=missing,
         command=command,
         signed=signed,
+        interval=interval,
+        marks=marks,
         setting=setting,
     )
     write_page(path, page)
@@ -91,12 +98,14 @@ def _verdicts(summary: pd.DataFrame, cells: pd.DataFrame) -> list[dict[str, Any]
         below = _cells_of(s.label, cells).query("verdict == 'below' and not meets")
         found.append(
             {
-                "label": s.label,
+                "label": s.label + marks(s),
                 "sentence": (
-                    f"reaches the printed mean in {s.meets} of {s.cells} cells{how}. "
+                    f"reaches the printed mean in {s.meets} of {s.cells} cells{how} "
+                    f"and lies within a printed standard deviation in {s.within_std}. "
                     f"By t-test {s.above} cells lie above print, {s.equal} cannot be "
-                    f"told from it and {s.below} lie below; the mean difference is "
-                    f"{s.mean_difference:+.1f} points."
+                    f"told from it and {s.below} lie below ({s.differs_holm} differ "
+                    f"after Holm's correction over the {s.cells}); the mean difference "
+                    f"is {s.mean_difference:+.1f} points."
                 ),
                 "short": [
                     f"{title_of(c.dataset)} {METRIC_TITLES[c.metric]}: {c.mean:.2f} "
@@ -118,14 +127,17 @@ def _cells_of(label: str, cells: pd.DataFrame) -> pd.DataFrame:
 
 def _default_words(cells: pd.DataFrame) -> str:
     """How NSMVC does against the others when nothing is tuned."""
-    plain = cells[cells["protocol"] == "default"]
+    plain = cells[cells["protocol"] == LIKE.name]
     if plain.empty:
         return ""
-    best = plain[plain["bold"] & (plain["label"] == "NSMVC")]["metric"]
-    counts = [f"{(best == m).sum()} in {title}" for m, title in METRIC_TITLES.items()]
+    found = []
+    for label in ("GraphNSMVC", "NSMVC"):
+        best = plain[plain["bold"] & (plain["label"] == label)]["metric"]
+        counts = [f"{(best == m).sum()} in {t}" for m, t in METRIC_TITLES.items()]
+        found.append(f"{label} {', '.join(counts)}")
     return (
-        f"With every method at its defaults, NSMVC is best or not told from the best "
-        f"on this many of {plain['dataset'].nunique()} data sets: {', '.join(counts)}."
+        "Like for like, best or not told from the best on this many of "
+        f"{plain['dataset'].nunique()} data sets: {'; '.join(found)}."
     )
 
 
@@ -145,7 +157,9 @@ def _gap_table(label: str, cells: pd.DataFrame) -> Table:
             _number("Printed", ".2f"),
             _number("± std ", ".2f"),
             _number("Difference", "+.2f"),
+            Column(name="95 % interval", hint="of the difference"),
             _number("p", ".3f", hint="Welch's t-test"),
+            _number("p (Holm)", ".3f", hint="corrected over the cells of this table"),
             Column(name="Verdict"),
         ),
         rows=[
@@ -153,7 +167,7 @@ def _gap_table(label: str, cells: pd.DataFrame) -> Table:
                 title_of(c.dataset),
                 METRIC_TITLES[c.metric],
                 *(c.mean, c.std, c.printed_mean, c.printed_std),
-                *(c.difference, c.p_value),
+                *(c.difference, interval(c), c.p_value, c.p_holm),
                 _in_words(c.verdict, meets=c.meets),
             ]
             for c in lines_of(_cells_of(label, cells))
@@ -173,13 +187,19 @@ def _method_table(summary: pd.DataFrame) -> Table:
         columns=(
             Column(name="Method"),
             _number("Cells"),
+            _number("At or above the mean"),
+            _number("Within one std", hint="of the printed mean, by the printed std"),
             _number("Above"),
             _number("Not told apart"),
             _number("Below"),
+            _number("Differ (Holm)", hint="after Holm's correction over the cells"),
             _number("Mean difference", "+.1f"),
         ),
         rows=[
-            [s.label, s.cells, s.above, s.equal, s.below, s.mean_difference]
+            [
+                *(s.label + marks(s), s.cells, s.meets, s.within_std),
+                *(s.above, s.equal, s.below, s.differs_holm, s.mean_difference),
+            ]
             for s in lines_of(summary)
         ],
     )
@@ -240,6 +260,12 @@ def _parameters(method: Method) -> str:
     parts += [f"{name} in {list(values)}" for name, values in method.grid.items()]
     if method.each_view:
         parts.append("each view in turn")
+    if method.scored != LABELS:
+        parts.append("scores averaged over the views")
+    if method.confirm:
+        parts.append(f"the chosen setting {method.confirm} times")
+    if method.repeats:
+        parts.append(f"{method.repeats} repeats")
     return ", ".join(parts)
 
 

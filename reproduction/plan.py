@@ -1,7 +1,6 @@
-"""What runs: protocols, their methods and settings, and the single runs behind them.
+"""How a comparison is described: protocols, methods, and the single runs behind them.
 
-A table shows one protocol on one data set. A new method is one more `Method` in a
-protocol, a new comparison one more `Protocol` in `PROTOCOLS`.
+A table shows one protocol on one data set. The protocols are in `protocols`.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import manyview.cluster
@@ -20,7 +20,9 @@ from reproduction.data import DataInfo
 
 Params = dict[str, Any]
 
-SIX_SETS = ("handwritten", "msrcv1", "cornell", "texas", "washington", "wisconsin")
+# What of a fitted model is scored: its labels, or the labels that it finds in every
+# view, whose scores are averaged.
+LABELS, VIEW_LABELS = "labels_", "view_labels_"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,6 +32,7 @@ class Run:
     data : checksum of the data set.
     method : class of `manyview.cluster`, or ``package.module:Class``.
     params : canonical JSON of the parameters that differ from the defaults.
+    scored : attribute of the fitted model, `LABELS` or `VIEW_LABELS`.
     noise : ``view:share`` of samples whose view is noise, "" for none.
     """
 
@@ -37,6 +40,7 @@ class Run:
     data: str
     method: str
     params: str
+    scored: str
     noise: str
     repeat: int
     seed: int
@@ -48,12 +52,14 @@ class Entry:
 
     printed : the row of the paper's table that the method is compared with, or "".
     tuned : whether labels choose among several settings of this method.
+    confirm : repeats that the chosen setting of a tuned method gets in the end.
     """
 
     protocol: str
     label: str
     printed: str
     tuned: bool
+    confirm: int
     run: Run
 
 
@@ -66,6 +72,9 @@ class Method:
     each_view : whether the method clusters one view. It then becomes one row per view,
         ``label(1)``, ``label(2)``, ...
     printed : the row of the paper's table it is compared with; its label by default.
+    scored : what of the fitted model is scored, `LABELS` or `VIEW_LABELS`.
+    repeats : instead of the protocol's own number.
+    confirm : once labels have chosen a setting, it is repeated this often in all.
     """
 
     label: str
@@ -74,6 +83,9 @@ class Method:
     grid: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     each_view: bool = False
     printed: str = ""
+    scored: str = LABELS
+    repeats: int | None = None
+    confirm: int = 0
 
     def settings(self, n_views: int) -> Iterator[tuple[str, Params]]:
         """What follows the label, and the parameters."""
@@ -89,17 +101,21 @@ class Method:
 class Noise:
     """An experiment in which a view is replaced by noise, step by step.
 
-    views : data set -> the view.
+    views : data set -> the view. left_out : labels of methods that take no part.
     """
 
     views: dict[str, str]
     shares: tuple[float, ...]
     repeats: int
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Protocol:
-    """A way to compare methods; compared: with the printed numbers."""
+    """A way to compare methods.
+
+    compared : with the printed numbers. ranked : methods by their mean rank.
+    """
 
     name: str
     title: str
@@ -108,6 +124,7 @@ class Protocol:
     datasets: tuple[str, ...]
     methods: tuple[Method, ...]
     compared: bool = True
+    ranked: bool = False
     noise: Noise | None = None
 
     def entries(self, data: DataInfo) -> list[Entry]:
@@ -115,7 +132,7 @@ class Protocol:
         return [
             entry
             for method in self.methods
-            for entry in self._entries(method, data, self.repeats)
+            for entry in self._entries(method, data, method.repeats or self.repeats)
         ]
 
     def noise_entries(self, data: DataInfo) -> list[Entry]:
@@ -127,6 +144,7 @@ class Protocol:
             entry
             for method in self.methods
             if not method.each_view and not method.grid
+            if method.label not in self.noise.left_out
             for share in self.noise.shares
             for entry in self._entries(
                 method,
@@ -148,16 +166,30 @@ class Protocol:
                     label=method.label + suffix,
                     printed=printed + suffix if printed else "",
                     tuned=bool(method.grid),
+                    confirm=method.confirm,
                     run=Run(
                         dataset=data.source,
                         data=data.checksum,
                         method=method.estimator,
                         params=canonical(params),
+                        scored=method.scored,
                         noise=noise,
                         repeat=repeat,
                         seed=seed_for(data.name, repeat),
                     ),
                 )
+
+
+def confirmations(chosen: Entry) -> list[Entry]:
+    """The repeats that the chosen setting of a tuned method still needs."""
+    name = Path(chosen.run.dataset).stem
+    repeats = range(chosen.run.repeat + 1, chosen.confirm)
+    return [
+        replace(
+            chosen, run=replace(chosen.run, repeat=repeat, seed=seed_for(name, repeat))
+        )
+        for repeat in repeats
+    ]
 
 
 def seed_for(dataset: str, repeat: int) -> int:
@@ -183,104 +215,3 @@ def find_estimator(name: str) -> Any:
             f"{', '.join(manyview.cluster.__all__)}, or package.module:Class."
         )
         raise DatasetError(msg) from error
-
-
-RAW: Params = {"n_init": 1, "scale": None}
-MINMAX: Params = {"n_init": 1, "scale": "minmax"}
-RANDOM: Params = {"init": "random", "n_init": 1, "scale": "minmax"}
-
-PAPER = Protocol(
-    name="paper",
-    title="Paper protocol",
-    description=(
-        "As in the paper: 30 repeats, one start per run, the true number of clusters. "
-        "k-means, Co-train, Co-reg, MVKKM and AMGL get raw features, as their authors' "
-        "code does; CAMVC, MSPL, SAMVC, DMVC and NSMVC get min-max scaled views of "
-        "unit Frobenius norm, one choice for all data sets. NSMVC's alpha and T come "
-        "from the paper's grid by mean ACC: that row is tuned with labels, and the row "
-        "NSMVC (0.5, 6) beside it is not."
-    ),
-    repeats=30,
-    datasets=SIX_SETS,
-    methods=(
-        Method("KM", "ViewKMeans", RAW, each_view=True),
-        Method("KM(All)", "ConcatKMeans", RAW),
-        Method("Co-train", "CoTrain", RAW),
-        Method("Co-reg", "CoReg", RAW),
-        Method("MVKKM", "MVKKM", RAW),
-        Method("AMGL", "AMGL", RAW),
-        Method("CAMVC", "CAMVC", MINMAX),
-        Method("MSPL", "MSPL", MINMAX),
-        Method("SAMVC", "SAMVC", RANDOM),
-        Method("DMVC", "DMVC", MINMAX),
-        Method(
-            "NSMVC",
-            "NSMVC",
-            RANDOM,
-            grid={
-                "pace_start": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
-                "n_paces": (3, 4, 5, 6, 7, 8),
-            },
-        ),
-        Method(
-            "NSMVC (0.5, 6)",
-            "NSMVC",
-            {**RANDOM, "pace_start": 0.5, "n_paces": 6},
-            printed="NSMVC",
-        ),
-    ),
-    # Not in the paper. The views were named before any result was seen.
-    noise=Noise(
-        views={"handwritten": "pix", "msrcv1": "gist"},
-        shares=(0.0, 0.25, 0.5, 0.75, 1.0),
-        repeats=5,
-    ),
-)
-
-DEFAULT = Protocol(
-    name="default",
-    title="Default protocol",
-    description=(
-        "What a user gets without touching a parameter: every method with its "
-        "defaults, its own restarts and its own label-free choice among them. Nothing "
-        "is tuned. Repeats differ in their seed only."
-    ),
-    repeats=10,
-    datasets=SIX_SETS,
-    methods=(
-        Method("KM(All)", "ConcatKMeans"),
-        Method("Co-train", "CoTrain"),
-        Method("Co-reg", "CoReg"),
-        Method("MVKKM", "MVKKM"),
-        Method("AMGL", "AMGL"),
-        Method("CAMVC", "CAMVC"),
-        Method("MSPL", "MSPL"),
-        Method("SAMVC", "SAMVC"),
-        Method("DMVC", "DMVC"),
-        Method("NSMVC", "NSMVC"),
-    ),
-    compared=False,
-)
-
-QUICK = replace(
-    PAPER,
-    name="quick",
-    title="Quick look",
-    description=(
-        "The paper protocol cut down to a minute: few repeats, the methods that are "
-        "cheap at 2000 samples, a corner of NSMVC's grid. Good to see that everything "
-        "works, too small to compare with print."
-    ),
-    repeats=5,
-    datasets=("handwritten",),
-    methods=tuple(
-        replace(m, grid={"pace_start": (0.3, 0.5), "n_paces": (3, 6)}) if m.grid else m
-        for m in PAPER.methods
-        if m.label not in ("Co-train", "Co-reg", "MVKKM", "AMGL", "DMVC")
-    ),
-    noise=None,
-)
-
-PROTOCOLS = {protocol.name: protocol for protocol in (PAPER, DEFAULT, QUICK)}
-# Those of ``python -m reproduction all``.
-FULL = ("paper", "default")

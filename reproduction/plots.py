@@ -1,4 +1,4 @@
-"""The figures of the paper, and two it lacks: functions of numbers.
+"""The figures of the paper, and some it lacks: functions of numbers.
 
 `paper_style` sets how they look; draw and save inside it.
 """
@@ -286,6 +286,90 @@ def plot_robustness(curves: Mapping[str, pd.DataFrame], repeats: int) -> Figure:
         )
         _label_ends(axes, float(shares[-1]), dict(means.iloc[-1]), colors)
     figure.suptitle(f"ACC as one view turns into noise (mean of {repeats} runs)")
+    return figure
+
+
+def plot_ablation(means: pd.DataFrame, errors: pd.DataFrame, title: str) -> Figure:
+    """Scores with parts of NSMVC switched off, with confidence intervals.
+
+    means, errors : a row per data set, a column per variant; errors are half widths.
+    """
+    figure = _new_figure(10.5, 3.8)
+    axes = figure.subplots()
+    colors = [ACCENT, *cluster_colors(len(means.columns) - 1)]
+    width = 0.8 / len(means.columns)
+    places = np.arange(len(means))
+    for number, (label, color) in enumerate(zip(means, colors, strict=True)):
+        axes.bar(
+            places + (number - (len(means.columns) - 1) / 2) * width,
+            means[label],
+            0.92 * width,
+            yerr=errors[label],
+            color=color,
+            error_kw={"ecolor": INK, "elinewidth": 1, "capsize": 2},
+            label=str(label),
+        )
+    axes.set(
+        xticks=places, xticklabels=means.index, ylabel=f"{title} (%)", ylim=(0, 100)
+    )
+    axes.grid(visible=False, axis="x")
+    figure.legend(loc="outside right center", frameon=False)
+    figure.suptitle(f"What exponents and self-pacing contribute to {title}")
+    return figure
+
+
+def plot_ranks(
+    mean_ranks: pd.Series[float],
+    width: float,
+    groups: Sequence[Sequence[str]],
+    title: str,
+) -> Figure:
+    """Mean ranks on a line, best at the left; bars join what cannot be told apart.
+
+    width : the critical difference, drawn above the line.
+    """
+    ordered = mean_ranks.sort_values(kind="stable")
+    n_methods = len(ordered)
+    half = -(-n_methods // 2)
+    first_name = 0.55 + 0.28 * len(groups)
+    lowest = first_name + 0.42 * half
+    figure = _new_figure(9.0, 1.3 + 0.42 * lowest)
+    axes = figure.subplots()
+    axes.set(xlim=(-2.2, n_methods + 3.2), ylim=(lowest, -1.5))
+    axes.set_axis_off()
+    axes.plot([1, n_methods], [0, 0], color=INK, linewidth=1.2)
+    for tick in range(1, n_methods + 1):
+        axes.plot([tick, tick], [-0.12, 0], color=INK, linewidth=1.2)
+        axes.text(tick, -0.22, str(tick), ha="center", va="bottom", fontsize=8)
+    axes.plot([1, 1 + width], [-0.95, -0.95], color=ACCENT, linewidth=2.4)
+    axes.text(
+        1 + width / 2,
+        -1.05,
+        f"critical difference {width:.2f}",
+        ha="center",
+        va="bottom",
+        color=ACCENT,
+        fontsize=8,
+    )
+    for place, (label, rank) in enumerate(ordered.items()):
+        left = place < half
+        depth = first_name + 0.42 * (place if left else n_methods - 1 - place)
+        end = 0.6 if left else n_methods + 0.4
+        axes.plot([rank, rank, end], [0, depth, depth], color=PALE, linewidth=1)
+        axes.text(
+            end + (-0.1 if left else 0.1),
+            depth,
+            f"{label}  {rank:.1f}",
+            ha="right" if left else "left",
+            va="center",
+            fontsize=9,
+            fontweight="bold" if "NSMVC" in str(label) else "normal",
+        )
+    for number, group in enumerate(groups):
+        depth = 0.3 + 0.28 * number
+        low, high = ordered[group[0]], ordered[group[-1]]
+        axes.plot([low - 0.05, high + 0.05], [depth, depth], color=INK, linewidth=3)
+    figure.suptitle(title)
     return figure
 
 

@@ -34,10 +34,22 @@ from manyview.metrics import (
     purity_score,
 )
 from reproduction.data import corrupt, load_data
-from reproduction.plan import Run, find_estimator
+from reproduction.plan import LABELS, Run, find_estimator
 from reproduction.store import Outcome, RunStore
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
+SCORES = {
+    "acc": clustering_accuracy,
+    "purity": purity_score,
+    "nmi": nmi_score,
+    "ari": adjusted_rand_score,
+}
+# Modules and packages of manyview that a fit does not pass through.
+OUTSIDE_A_FIT = {
+    *("cli", "reporting", "plotting", "explain", "model_selection", "distributed"),
+    *("metrics", "datasets", "__init__.py", "_version.py", "_extras.py", "_files.py"),
+    *("_model_check.py", "_model_file.py", "_zarr.py"),
+}
 
 
 def pending(plan: Iterable[Run], store: RunStore) -> list[Run]:
@@ -117,16 +129,23 @@ def _fit_and_score(run: Run) -> Outcome:
         model.fit(views)
         seconds = time.perf_counter() - start
         peak = _peak_memory()
-    labels = np.asarray(model.labels_)
+    found = getattr(model, run.scored)
+    labellings = [found] if run.scored == LABELS else found
     n_iter = getattr(model, "n_iter_", None)
+    stages = [record.stage for record in getattr(model, "history_", ())]
+    scores = {
+        name: float(np.mean([score(data.target, labels) for labels in labellings]))
+        for name, score in SCORES.items()
+    }
     return Outcome(
-        acc=clustering_accuracy(data.target, labels),
-        purity=purity_score(data.target, labels),
-        nmi=nmi_score(data.target, labels),
-        ari=float(adjusted_rand_score(data.target, labels)),
+        acc=scores["acc"],
+        purity=scores["purity"],
+        nmi=scores["nmi"],
+        ari=scores["ari"],
         seconds=round(seconds, 4),
         peak_mb=None if floor is None or peak is None else round(peak - floor, 1),
         n_iter=None if n_iter is None else int(n_iter),
+        n_iter_first=stages.count(1) or None,
         warning=str(caught[0].message) if caught else "",
         version=code_version(),
         environment=environment(),
@@ -182,11 +201,20 @@ def _peak_memory() -> float | None:
 
 @cache
 def code_version() -> str:
-    """Version of manyview and a checksum of its code, which may be a checkout."""
+    """Version of manyview and a checksum of the code that a fit passes through."""
     digest = hashlib.sha256()
-    for path in sorted(Path(manyview.__file__).parent.rglob("*.py")):
+    for path in fit_files(Path(manyview.__file__).parent):
         digest.update(path.read_bytes())
     return f"{manyview.__version__}+{digest.hexdigest()[:10]}"
+
+
+def fit_files(package: Path) -> list[Path]:
+    """The source files up to the layer of the estimators: all but `OUTSIDE_A_FIT`."""
+    return sorted(
+        path
+        for path in package.rglob("*.py")
+        if path.relative_to(package).parts[0] not in OUTSIDE_A_FIT
+    )
 
 
 @cache

@@ -25,6 +25,7 @@ class Outcome:
 
     seconds : time of `fit` alone.
     peak_mb : growth of the worker's memory during `fit`; Linux only.
+    n_iter, n_iter_first : iterations in all, and of the first pace or stage.
     warning : first warning of the fit.
     version : of manyview, with a checksum of its code.
     environment : ``name=value; ...``, libraries and machine.
@@ -37,6 +38,7 @@ class Outcome:
     seconds: float | None = None
     peak_mb: float | None = None
     n_iter: int | None = None
+    n_iter_first: int | None = None
     warning: str = ""
     error: str = ""
     version: str = ""
@@ -46,7 +48,7 @@ class Outcome:
 RUN_COLUMNS = [field.name for field in fields(Run)]
 OUTCOME_COLUMNS = [field.name for field in fields(Outcome)]
 HEADER = ",".join([*RUN_COLUMNS, *OUTCOME_COLUMNS, "crc32"]).encode() + b"\n"
-INTEGERS = {"repeat", "seed", "n_iter"}
+INTEGERS = {"repeat", "seed", "n_iter", "n_iter_first"}
 NUMBERS = {"acc", "purity", "nmi", "ari", "seconds", "peak_mb"}
 
 

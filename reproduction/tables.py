@@ -11,20 +11,26 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 from scipy.stats import ttest_ind_from_stats
 
-from reproduction.plan import Entry, Run
+from reproduction.plan import Entry, Run, confirmations
+from reproduction.protocols import RECONSTRUCTED
 from reproduction.store import OUTCOME_COLUMNS, RUN_COLUMNS, Outcome
 
 METRIC_TITLES = {"acc": "ACC", "purity": "Purity", "nmi": "NMI"}
 METRICS = list(METRIC_TITLES)
 SIGNIFICANCE = 0.05
+CONFIDENCE = 0.95
 # Spreads and differences below this many points are rounding.
 SMALLEST_DIFFERENCE = 1e-9
 # Half of the last printed digit.
 PRINTED_DIFFERENCE = 0.005
 VERDICTS = ["above", "equal", "below"]
-SUMMARY_COLUMNS = ["label", "cells", "tuned", "meets", *VERDICTS, "mean_difference"]
+SUMMARY_COLUMNS = [
+    *("label", "cells", "tuned", "reconstructed", "meets", *VERDICTS),
+    *("differs_holm", "within_std", "mean_difference"),
+]
 
 
 @cache
@@ -81,13 +87,14 @@ def collect(entries: Sequence[Entry], outcomes: Mapping[Run, Outcome]) -> pd.Dat
             "label": entry.label,
             "printed": entry.printed,
             "tuned": entry.tuned,
+            "reconstructed": entry.run.method in RECONSTRUCTED,
             **asdict(entry.run),
             **asdict(outcomes[entry.run]),
         }
         for entry in entries
         if entry.run in outcomes
     ]
-    places = ["protocol", "label", "printed", "tuned"]
+    places = ["protocol", "label", "printed", "tuned", "reconstructed"]
     results = pd.DataFrame(lines, columns=[*places, *RUN_COLUMNS, *OUTCOME_COLUMNS])
     results["dataset"] = [Path(source).stem for source in results["dataset"]]
     results[METRICS] = 100 * results[METRICS].astype(float)
@@ -109,8 +116,14 @@ def build_cells(results: pd.DataFrame) -> pd.DataFrame:
     )
     cells["slip"] = cells["slip"].fillna("")
     cells["difference"] = cells["mean"] - cells["printed_mean"]
+    ours = cells[["mean", "std", "runs"]]
     theirs = cells[["printed_mean", "printed_std", "printed_runs"]]
-    cells["p_value"] = welch(cells[["mean", "std", "runs"]], theirs)
+    cells["half_width"] = half_width(ours)
+    cells["difference_half_width"] = half_width(ours, theirs)
+    cells["p_value"] = welch(ours, theirs)
+    rows = cells.groupby(["protocol", "label"], sort=False)["p_value"]
+    cells["p_holm"] = rows.transform(lambda p: holm(p.to_numpy()))
+    cells["within_std"] = cells["difference"].abs() <= cells["printed_std"]
     cells["verdict"] = _verdicts(cells)
     cells["meets"] = cells["difference"].round(2) >= 0
     columns = cells.groupby(["protocol", "dataset", "metric"], sort=False)
@@ -119,9 +132,33 @@ def build_cells(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _best_setting(group: pd.DataFrame) -> pd.DataFrame:
-    """The runs of the setting with the best mean ACC; the first of equal ones."""
-    means = group.groupby("params", sort=False)["acc"].mean().round(9).fillna(-1)
-    return group[group["params"] == means.idxmax()]
+    """The runs of the setting with the best mean ACC; the first of equal ones.
+
+    Settings are compared by the repeats that all of them have: the one that is chosen
+    may have been repeated more often since.
+    """
+    settings = group.groupby("params", sort=False)
+    tried = group[group["repeat"] <= settings["repeat"].max().min()]
+    means = tried.groupby("params", sort=False)["acc"].mean().round(9).fillna(-1)
+    chosen: pd.DataFrame = group[group["params"] == means.idxmax()]
+    return chosen
+
+
+def confirm_settings(
+    entries: Sequence[Entry], outcomes: Mapping[Run, Outcome]
+) -> list[Entry]:
+    """What is still to be repeated once labels have chosen the settings."""
+    tuned = [entry for entry in entries if entry.confirm]
+    results = collect(tuned, outcomes)
+    last = {
+        (e.protocol, Path(e.run.dataset).stem, e.label, e.run.params): e for e in tuned
+    }
+    by = ["protocol", "dataset", "label"]
+    return [
+        entry
+        for place, group in results.groupby(by, sort=False)
+        for entry in confirmations(last[*place, _best_setting(group)["params"].iloc[0]])
+    ]
 
 
 def _lines(group: pd.DataFrame) -> list[dict[str, Any]]:
@@ -130,6 +167,7 @@ def _lines(group: pd.DataFrame) -> list[dict[str, Any]]:
     first = group.iloc[0]
     shared = {
         **first[["protocol", "dataset", "label", "printed", "tuned", "params"]],
+        "reconstructed": first["reconstructed"],
         "runs": len(done),
         "failed": len(failed),
         "error": "" if failed.empty else failed["error"].iloc[0],
@@ -160,6 +198,35 @@ def welch(ours: pd.DataFrame, theirs: pd.DataFrame) -> Any:
     moments = [*one[:, known], *other[:, known]]
     p_values[known] = ttest_ind_from_stats(*moments, equal_var=False).pvalue  # type: ignore[misc]
     return p_values
+
+
+def half_width(ours: pd.DataFrame, theirs: pd.DataFrame | None = None) -> Any:
+    """Half of the 95 % confidence interval of a mean, or of Welch's difference of two.
+
+    NaN where there are fewer than two runs.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = [
+            (std**2 / runs, runs - 1)
+            for _, std, runs in (
+                given.to_numpy(float).T for given in (ours, theirs) if given is not None
+            )
+        ]
+        total = sum(square for square, _ in errors)
+        degrees = total**2 / sum(square**2 / left for square, left in errors)
+        width = student.ppf((1 + CONFIDENCE) / 2, degrees) * np.sqrt(total)
+    few = np.min([left for _, left in errors], axis=0) < 1
+    return np.where(few, np.nan, np.where(total == 0, 0.0, width))
+
+
+def holm(p_values: Any) -> Any:
+    """P-values of a family of tests after Holm's correction; NaN stays out of it."""
+    adjusted = np.full(len(p_values), np.nan)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    factors = len(known) - np.arange(len(known))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * factors))
+    return adjusted
 
 
 def _verdicts(cells: pd.DataFrame) -> Any:
@@ -204,8 +271,11 @@ def summarise(cells: pd.DataFrame) -> pd.DataFrame:
             "label": label,
             "cells": len(group),
             "tuned": group["tuned"].any(),
+            "reconstructed": group["reconstructed"].any(),
             "meets": group["meets"].sum(),
             **{v: (group["verdict"] == v).sum() for v in VERDICTS},
+            "differs_holm": (group["p_holm"] < SIGNIFICANCE).sum(),
+            "within_std": group["within_std"].sum(),
             "mean_difference": group["difference"].mean(),
         }
         for label, group in groups
@@ -216,8 +286,11 @@ def summarise(cells: pd.DataFrame) -> pd.DataFrame:
 def sentences(cells: pd.DataFrame) -> list[str]:
     """How every method compares with print, in words."""
     return [
-        f"{s.label}: {s.meets} of {s.cells} cells reach the printed mean; by t-test "
-        f"{s.above} lie above print, {s.equal} cannot be told from it, {s.below} lie "
-        f"below (mean difference {s.mean_difference:+.1f} points)."
+        f"{s.label}{' (reconstruction)' if s.reconstructed else ''}: {s.meets} of "
+        f"{s.cells} cells reach the printed mean, {s.within_std} lie within one "
+        f"printed standard deviation of it; by t-test {s.above} lie above print, "
+        f"{s.equal} cannot be told from it, {s.below} lie below (mean difference "
+        f"{s.mean_difference:+.1f} points). After Holm's correction over the {s.cells} "
+        f"cells {s.differs_holm} differ."
         for s in lines_of(summarise(cells))
     ]

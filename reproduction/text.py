@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from manyview.reporting._page import write_page
+from manyview.reporting._page import Table, format_cell, write_page
 from reproduction.tables import (
     METRIC_TITLES,
     METRICS,
@@ -22,6 +23,7 @@ from reproduction.tables import (
 
 TUNED_MARK = "*"
 SLIP_MARK = "†"
+RECONSTRUCTION_MARK = "‡"
 CSV_COLUMNS = [
     "dataset",
     "protocol",
@@ -31,14 +33,18 @@ CSV_COLUMNS = [
     "metric",
     "mean",
     "std",
+    "half_width",
     "runs",
     "failed",
+    "reconstructed",
     "bold",
     "printed_mean",
     "printed_std",
     "printed_bold",
     "difference",
+    "difference_half_width",
     "p_value",
+    "p_holm",
     "verdict",
     "slip",
 ]
@@ -86,10 +92,23 @@ def table_caption(protocol: str, dataset: str) -> str:
 def table_notes(table: pd.DataFrame) -> list[str]:
     """Footnotes: how to read it, what was tuned, what failed, slips in print."""
     rows = [row[0] for row in rows_of(table)]
-    n_runs = rows[0].runs + rows[0].failed
+    counts = Counter(row.runs + row.failed for row in rows)
+    usual = max(counts, key=lambda n: counts[n])
+    others = [
+        f"{row.label}: {n}" for row in rows if (n := row.runs + row.failed) != usual
+    ]
+    less = f" ({', '.join(others)})" if others else ""
     notes = [
-        f"Mean ± standard deviation in per cent over {n_runs} runs; bold: best "
+        f"Mean ± standard deviation in per cent over {usual} runs{less}; bold: best "
         "of the column, or not told from it by a t-test at 5 %."
+    ]
+    if table["printed_mean"].notna().any():
+        notes.append("Differences with their 95 % confidence intervals.")
+    notes += [
+        f"{RECONSTRUCTION_MARK} {row.label}: a reconstruction; its authors' code is "
+        "not public."
+        for row in rows
+        if row.reconstructed
     ]
     notes += [
         f"{TUNED_MARK} {row.label}: tuned with labels, {setting(row.params)}."
@@ -113,6 +132,21 @@ def setting(params: str) -> str:
     return ", ".join(f"{symbols.get(k, k)} = {values[k]}" for k in shown)
 
 
+def marks(row: Any) -> str:
+    """What follows a label: tuned with labels, a reconstruction."""
+    tuned = f" {TUNED_MARK}" if row.tuned else ""
+    return tuned + (f" {RECONSTRUCTION_MARK}" if row.reconstructed else "")
+
+
+def interval(cell: Any) -> str:
+    """Confidence interval of a difference, with a space before it."""
+    if pd.isna(cell.difference_half_width):
+        return ""
+    low = cell.difference - cell.difference_half_width
+    high = cell.difference + cell.difference_half_width
+    return f" [{low:+.1f}, {high:+.1f}]"
+
+
 def signed(difference: float) -> str:
     """A difference to the printed digits; one that rounds to zero has no minus."""
     return f"{round(difference, 2) + 0.0:+.2f}"
@@ -127,7 +161,7 @@ def to_markdown(protocol: str, dataset: str, table: pd.DataFrame) -> str:
     lines = [f"### {table_caption(protocol, dataset)}", "", _line(heads)]
     lines.append(_line(["---"] + ["---:"] * (len(heads) - 1)))
     for row in rows_of(table):
-        texts = [row[0].label + (f" {TUNED_MARK}" if row[0].tuned else "")]
+        texts = [row[0].label + marks(row[0])]
         for cell in row:
             texts += _texts(cell, MARKDOWN)[:width]
         lines.append(_line(texts))
@@ -149,7 +183,8 @@ def _texts(cell: Any, markup: Markup) -> list[str]:
         return [ours, "", ""]
     theirs = markup.value.format(cell.printed_mean, cell.printed_std)
     theirs = markup.bold.format(theirs) if cell.printed_bold else theirs
-    return [ours, theirs + (markup.slip if cell.slip else ""), signed(cell.difference)]
+    gap = signed(cell.difference) + interval(cell)
+    return [ours, theirs + (markup.slip if cell.slip else ""), gap]
 
 
 def to_latex(protocol: str, dataset: str, table: pd.DataFrame) -> str:
@@ -173,7 +208,9 @@ def to_latex(protocol: str, dataset: str, table: pd.DataFrame) -> str:
         lines.append(rf"    & {sides} \\")
     lines.append(r"    \midrule")
     for row in rows_of(table):
-        texts = [_escape(row[0].label) + (r"$^\ast$" if row[0].tuned else "")]
+        texts = [_escape(row[0].label)]
+        texts[0] += r"$^\ast$" if row[0].tuned else ""
+        texts[0] += r"$^\ddagger$" if row[0].reconstructed else ""
         for cell in row:
             texts += _texts(cell, LATEX)[:width]
         lines.append("    " + " & ".join(texts) + r" \\")
@@ -196,22 +233,45 @@ def to_csv(dataset: str, table: pd.DataFrame) -> str:
     for name, digits in (
         ("mean", "f"),
         ("std", "f"),
+        ("half_width", "f"),
         ("difference", "f"),
+        ("difference_half_width", "f"),
         ("p_value", "g"),
+        ("p_holm", "g"),
     ):
         shown[name] = [f"{x:.4{digits}}" for x in shown[name]]
     blank = shown["printed_mean"].isna()
-    shown.loc[blank, ["difference", "p_value"]] = ""
-    shown.loc[shown["runs"] == 0, ["mean", "std", "bold", "verdict"]] = ""
+    gaps = ["difference", "difference_half_width", "p_value", "p_holm"]
+    shown.loc[blank, gaps] = ""
+    shown.loc[shown["runs"] == 0, ["mean", "std", "half_width", "bold", "verdict"]] = ""
     return shown.to_csv(index=False, lineterminator="\n")
 
 
-def write_tables(cells: pd.DataFrame, folder: Path) -> None:
-    """Write every table as Markdown, LaTeX and CSV, and all of them as a summary."""
+def sheet_to_markdown(sheet: Table) -> str:
+    """A table of the report in Markdown."""
+    lines = [f"### {sheet.caption}", "", _line([c.name.strip() for c in sheet.columns])]
+    lines.append(_line(["---:" if c.numeric else "---" for c in sheet.columns]))
+    for row in sheet.rows:
+        cells = zip(row, sheet.columns, strict=True)
+        lines.append(_line([format_cell(value, column) for value, column in cells]))
+    return "\n".join(lines) + "\n"
+
+
+def write_tables(
+    cells: pd.DataFrame, folder: Path, sheets: Mapping[str, Table] | None = None
+) -> None:
+    """Write every table as Markdown, LaTeX and CSV, and all of them as a summary.
+
+    sheets : file name -> further table, in Markdown only.
+    """
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     parts = ["# Results beside the printed numbers", ""]
     parts += [f"- {sentence}" for sentence in sentences(cells)]
     parts.append("")
+    for name, sheet in (sheets or {}).items():
+        markdown = sheet_to_markdown(sheet)
+        parts.append(markdown)
+        write_page(folder / "tables" / f"{name}.md", markdown)
     for protocol, dataset, table in split(cells):
         path = folder / "tables" / table_name(protocol, dataset)
         markdown = to_markdown(protocol, dataset, table)

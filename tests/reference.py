@@ -4,6 +4,7 @@ Matrices are (n_samples, n_features). `present[v][i]` says whether sample i has 
 """
 
 from decimal import Decimal, localcontext
+from itertools import product
 
 import numpy as np
 
@@ -33,6 +34,17 @@ def thresholds(losses, present, pace, n_paces, pace_start):
             step = pace_start + (pace - 1) * beta
             values.append(known.min() + step * (known.max() - known.min()))
     return np.array(values)
+
+
+def selection(losses, threshold):
+    """Eq. (6) by trying all: the w in {0, 1}^n with the least sum of w l - w lambda.
+
+    Of equal ones the largest, which keeps losses equal to the threshold (Algorithm 1).
+    """
+    choices = np.array(list(product([False, True], repeat=len(losses))))
+    values = (choices * (losses - threshold)).sum(axis=1)
+    best = choices[values <= values.min() + 1e-12 * abs(threshold)]
+    return best[best.sum(axis=1).argmax()]
 
 
 def exponents(lambdas):
@@ -132,6 +144,7 @@ def nsmvc(
     n_paces=6,
     max_iter=50,
     assignment="sequential",
+    fusion="nonlinear",
     present=None,
 ):
     """Algorithm 1. Returns labels, centres, eta, lambda and the objective's path.
@@ -151,7 +164,7 @@ def nsmvc(
         selected = [present[v] & (losses[v] <= lambdas[v]) for v in range(len(views))]
         for v in range(len(views)):
             joined[v][(joined[v] == 0) & selected[v]] = pace
-        eta = exponents(lambdas)
+        eta = exponents(lambdas) if fusion == "nonlinear" else np.ones(len(views))
         path = []
         for _ in range(max_iter):
             centers = centers_step(views, labels, selected, centers)

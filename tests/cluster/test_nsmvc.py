@@ -53,7 +53,7 @@ def test_results_are_the_same_for_any_n_jobs(noisy):
 
 
 @pytest.mark.parametrize("assignment", ["sequential", "majorize"])
-@pytest.mark.parametrize("init", ["k-means++", "random"])
+@pytest.mark.parametrize("init", ["k-means++", "random", "random-labels"])
 def test_blobs_are_found_from_any_start(blobs, assignment, init):
     views, truth = blobs
     estimator = NSMVC(3, assignment=assignment, init=init, random_state=0)

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from reproduction.data import DataInfo, describe_data
-from reproduction.plan import PAPER, Method, Protocol
+from reproduction.plan import Method, Protocol
+from reproduction.protocols import PAPER
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from reproduction import __main__ as command
-from reproduction.plan import PROTOCOLS, Method
+from reproduction.plan import Method
+from reproduction.protocols import PROTOCOLS
 from tests.reproduction.conftest import protocol_of, toy
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -84,7 +84,9 @@ def results_of(lines):
     return pd.DataFrame(
         {
             "dataset": "d",
+            "label": "NSMVC",
             "tuned": True,
+            "repeat": 0,
             "params": canonical({"pace_start": alpha, "n_paces": paces}),
             "acc": acc,
             "purity": acc,

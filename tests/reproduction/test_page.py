@@ -8,8 +8,8 @@ import pytest
 from reproduction.data import DataInfo
 from reproduction.figures import Picture
 from reproduction.page import write_report
-from reproduction.plan import QUICK
 from reproduction.plots import paper_style, plot_pacing
+from reproduction.protocols import QUICK
 from reproduction.store import Outcome
 from reproduction.tables import build_cells, collect
 from tests.browser.conftest import browser, open_page  # noqa: F401

@@ -1,11 +1,15 @@
 import os
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import manyview
+import manyview.cluster
 from manyview.exceptions import DatasetError
-from reproduction.plan import Method, seed_for
-from reproduction.run import code_version, pending, run_plan
+from reproduction.plan import VIEW_LABELS, Method, seed_for
+from reproduction.run import code_version, fit_files, pending, run_plan
 from reproduction.store import RunStore
 from tests.reproduction.conftest import protocol_of, runs_of, toy
 
@@ -111,3 +115,51 @@ def test_interrupt_keeps_finished_runs(data, store, monkeypatch):
     assert len(again.outcomes) == 2
     run_plan(plan, again, n_jobs=2)
     assert again.outcomes.keys() == set(plan)
+
+
+def test_scores_of_views_are_averaged(data, store):
+    method = toy("Views", wrong=0.0)
+    (run,) = runs_of(protocol_of(replace(method, scored=VIEW_LABELS), repeats=1), data)
+    whole = replace(run, scored="labels_")
+    run_plan([run, whole], store, n_jobs=1)
+    assert store.outcomes[whole].acc == 1.0
+    # One view is right, the other has everybody in one of two equal classes.
+    assert store.outcomes[run].acc == 0.75
+    assert store.outcomes[run].nmi == 0.5
+
+
+def test_iterations_of_the_first_pace_are_kept(data, store):
+    method = Method("NSMVC", "NSMVC", {"n_init": 1, "n_paces": 3})
+    (run,) = runs_of(protocol_of(method, repeats=1), data)
+    run_plan([run], store, n_jobs=1)
+    outcome = store.outcomes[run]
+    assert 1 <= outcome.n_iter_first < outcome.n_iter
+
+
+@pytest.mark.parametrize("name", manyview.cluster.__all__)
+def test_a_fit_passes_only_through_the_files_that_make_runs_stale(name, blobs):
+    package = Path(manyview.__file__).parent
+    visited = set()
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(str(package)):
+            visited.add(Path(frame.f_code.co_filename))
+
+    model = getattr(manyview.cluster, name)(n_clusters=3, random_state=0)
+    sys.setprofile(note)
+    try:
+        model.fit(blobs[0])
+    finally:
+        sys.setprofile(None)
+    assert visited
+    assert visited <= set(fit_files(package))
+
+
+def test_words_and_pages_leave_runs_alone():
+    package = Path(manyview.__file__).parent
+    counted = {path.relative_to(package).as_posix() for path in fit_files(package)}
+    assert {"_rows.py", "_scaling.py", "cluster/_nsmvc.py", "_numerics/_assign.py"} < (
+        counted
+    )
+    outside = {path.partition("/")[0] for path in counted}
+    assert outside.isdisjoint({"cli", "reporting", "plotting", "datasets", "metrics"})

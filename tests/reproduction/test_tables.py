@@ -2,14 +2,25 @@ import csv
 import io
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import t as student
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_1samp, ttest_ind
 
 from reproduction.data import DataInfo
 from reproduction.plan import Method
 from reproduction.store import Outcome
-from reproduction.tables import build_cells, collect, sentences, summarise
+from reproduction.tables import (
+    build_cells,
+    collect,
+    confirm_settings,
+    half_width,
+    holm,
+    sentences,
+    summarise,
+)
 from reproduction.text import (
     setting,
     signed,
@@ -165,8 +176,9 @@ def test_markdown_shows_ours_printed_and_difference(cells):
     lines = to_markdown("toy", "texas", cells).splitlines()
     assert lines[0] == "### Table 5. Results on Texas (toy protocol)"
     assert lines[4] == (
-        "| MSPL | 50.00 ± 8.16 | **56.68 ± 3.85** † | -6.68 "
-        "| 51.00 ± 8.16 | 58.97 ± 2.94 | -7.97 | 25.00 ± 4.08 | 11.30 ± 6.30 | +13.70 |"
+        "| MSPL | 50.00 ± 8.16 | **56.68 ± 3.85** † | -6.68 [-19.5, +6.1] "
+        "| 51.00 ± 8.16 | 58.97 ± 2.94 | -7.97 [-20.8, +4.9] "
+        "| 25.00 ± 4.08 | 11.30 ± 6.30 | +13.70 [+7.7, +19.7] |"
     )
     assert lines[5].startswith("| a&b | **90.00 ± 0.82** |  |  | **91.00")
 
@@ -216,8 +228,10 @@ def test_summary_counts_cells(cells):
     assert summary.meets == 1
     assert summary.mean_difference == pytest.approx((-6.68 - 7.97 + 13.7) / 3)
     assert sentences(cells) == [
-        "MSPL: 1 of 3 cells reach the printed mean; by t-test 1 lie above print, 2 "
-        "cannot be told from it, 0 lie below (mean difference -0.3 points)."
+        "MSPL: 1 of 3 cells reach the printed mean, 0 lie within one printed standard "
+        "deviation of it; by t-test 1 lie above print, 2 cannot be told from it, 0 lie "
+        "below (mean difference -0.3 points). After Holm's correction over the 3 cells "
+        "1 differ."
     ]
 
 
@@ -226,3 +240,79 @@ def test_summary_takes_k_means_on_single_views_together():
     cells = cells_of(protocol, {"KM(1)": [50, 60], "KM(2)": [40, 50]})
     (summary,) = summarise(cells).itertuples()
     assert (summary.label, summary.cells) == ("KM(v)", 6)
+
+
+def test_holm_by_hand():
+    # Sorted 0.01, 0.03, 0.04 times 3, 2, 1: 0.03, 0.06 and, as none may fall, 0.06.
+    assert_allclose(holm(np.array([0.04, 0.01, 0.03])), [0.06, 0.03, 0.06])
+    assert_allclose(holm(np.array([0.9, np.nan, 0.6])), [1.0, np.nan, 1.0])
+
+
+def test_correction_is_over_the_cells_of_a_row():
+    protocol = protocol_of(toy("Steady", "MSPL"), toy("Steady", "AMGL", wrong=0.1))
+    scores = {"MSPL": [50, 60, 40, 50], "AMGL": [50, 52, 48, 50]}
+    cells = cells_of(protocol, scores)
+    for label in scores:
+        own = cells[cells["label"] == label]
+        assert_allclose(own["p_holm"], holm(own["p_value"].to_numpy()))
+
+
+def test_half_width_is_that_of_students_and_welchs_interval():
+    one, other = [70.0, 74, 66, 71], [60.0, 61, 65]
+    columns = ["mean", "std", "runs"]
+    frames = [
+        pd.DataFrame([[np.mean(x), np.std(x, ddof=1), len(x)]], columns=columns)
+        for x in (one, other)
+    ]
+    interval = ttest_1samp(one, 0).confidence_interval(0.95)
+    assert_allclose(half_width(frames[0]), (interval.high - interval.low) / 2)
+    interval = ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
+    assert_allclose(half_width(*frames), (interval.high - interval.low) / 2)
+    alone = pd.DataFrame([[50.0, 0.0, 1], [50.0, 0.0, 5]], columns=columns)
+    assert_allclose(half_width(alone), [np.nan, 0.0])
+
+
+def test_chosen_setting_is_confirmed_and_stays_chosen():
+    method = Method("NSMVC", "NSMVC", grid={"pace_start": (0.3, 0.5)}, confirm=4)
+    entries = protocol_of(method, repeats=2).entries(TEXAS)
+    scores = [0.5, 0.6, 0.7, 0.5]
+    outcomes = {
+        entry.run: Outcome(acc=acc, purity=acc, nmi=acc, seconds=1.0, peak_mb=1.0)
+        for entry, acc in zip(entries, scores, strict=True)
+    }
+    more = confirm_settings(entries, outcomes)
+    assert [(e.run.params, e.run.repeat) for e in more] == [
+        ('{"pace_start":0.5}', 2),
+        ('{"pace_start":0.5}', 3),
+    ]
+    # Further repeats are worse than the rejected setting, which had no such chance.
+    low = Outcome(acc=0.1, purity=0.1, nmi=0.1, seconds=1.0, peak_mb=1.0)
+    outcomes |= {entry.run: low for entry in more}
+    assert confirm_settings(entries, outcomes) == more
+    found = cell(build_cells(collect([*entries, *more], outcomes)), "NSMVC")
+    assert found.params == '{"pace_start":0.5}'
+    assert found.runs == 4
+    assert found.mean == pytest.approx(100 * (0.7 + 0.5 + 0.1 + 0.1) / 4)
+
+
+def test_reconstructions_are_marked_in_every_form():
+    protocol = protocol_of(Method("SAMVC", "SAMVC"), Method("AMGL", "AMGL"))
+    cells = cells_of(protocol, {"SAMVC": [50, 60, 40, 50], "AMGL": [50] * 4})
+    text = to_markdown("toy", "texas", cells)
+    assert "| SAMVC ‡ |" in text
+    assert "| AMGL |" in text
+    assert "‡ SAMVC: a reconstruction" in text
+    assert r"SAMVC$^\ddagger$" in to_latex("toy", "texas", cells)
+    lines = csv.DictReader(io.StringIO(to_csv("texas", cells)))
+    assert {(x["method"], x["reconstructed"]) for x in lines} == {
+        ("SAMVC", "True"),
+        ("AMGL", "False"),
+    }
+    assert sentences(cells)[0].startswith("SAMVC (reconstruction): ")
+
+
+def test_rows_with_other_numbers_of_runs_are_named():
+    few = Method("AMGL", "AMGL", repeats=2)
+    protocol = protocol_of(Method("DMVC", "DMVC"), Method("MSPL", "MSPL"), few)
+    scores = {"DMVC": [50] * 4, "MSPL": [50] * 4, "AMGL": [50] * 2}
+    assert "over 4 runs (AMGL: 2);" in table_notes(cells_of(protocol, scores))[0]

@@ -75,3 +75,12 @@ class Processes(Steady):
     def fit(self, views: list[Any]) -> Steady:
         self.n_iter_ = os.getpid()
         return super().fit(views)
+
+
+class Views(Steady):
+    """Labels per view: in the first those of `Steady`, in the second one cluster."""
+
+    def fit(self, views: list[Any]) -> Steady:
+        super().fit(views)
+        self.view_labels_ = np.stack([self.labels_, np.zeros_like(self.labels_)])
+        return self

@@ -52,7 +52,7 @@ class Problem:
         )
         return Start(centers=centers, labels=self.labels)
 
-    def reference(self, assignment, max_iter=50):
+    def reference(self, assignment, max_iter=50, **changes):
         return reference.nsmvc(
             self.scaled_views(),
             self.start().centers,
@@ -61,6 +61,7 @@ class Problem:
             max_iter=max_iter,
             present=self.present,
             **self.parameters,
+            **changes,
         )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from manyview._numerics._factor import product
-from manyview._solvers._dmvc import LayeredStart, solve_dmvc, start_layers
+from manyview._solvers._dmvc import LayeredStart, _merge, solve_dmvc, start_layers
 from tests import reference_kmeans_family as reference
 from tests.solvers.problems import problems
 from tests.solvers.test_kmeans import make_problem, random_problem
@@ -85,6 +85,20 @@ def test_start_merges_layer_by_layer():
     view = problem.scaled_views()[0]
     means = [view[start.labels == j].mean(axis=0) for j in range(4)]
     assert_allclose(product(start.layers).T, means, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_start_merges_clusters_into_groups_of_like_size(seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 40, size=50).astype(float)
+    counts[7] = 0.0
+    merged = _merge(counts, 10, np.random.RandomState(seed))
+    totals = np.bincount(merged, weights=counts, minlength=10)
+    # A row joins the lightest group, so no two groups differ by more than a row.
+    assert totals.max() - totals.min() <= counts.max()
+    assert len(np.unique(merged[counts > 0])) == 10
+    again = _merge(counts, 10, np.random.RandomState(seed + 1))
+    assert not np.array_equal(merged, again)
 
 
 def test_start_is_cut_down_to_the_samples_there_are():

@@ -22,12 +22,13 @@ from tests.solvers.problems import as_sparse, problems
 ASSIGNMENTS = ("sequential", "majorize")
 
 
-def solve(problem, assignment="sequential", max_iter=50, **changes):
+def solve(problem, assignment="sequential", max_iter=50, fusion="nonlinear", **changes):
     return solve_nsmvc(
         problem.rows(**changes),
         changes.get("start", problem.start()),
         max_iter=max_iter,
         assignment=assignment,
+        fusion=fusion,
         **problem.parameters,
     )
 
@@ -51,6 +52,28 @@ def assert_same_run(result, expected, problem):
 def test_solver_equals_reference(assignment, problem):
     result = solve(problem, assignment)
     assert_same_run(result, problem.reference(assignment), problem)
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@given(problem=problems())
+def test_linear_fusion_equals_reference_without_exponents(assignment, problem):
+    result = solve(problem, assignment, fusion="linear")
+    expected = problem.reference(assignment, fusion="linear")
+    assert_same_run(result, expected, problem)
+    assert_array_equal(result.exponents, 1.0)
+
+
+@given(problem=problems(max_samples=9, missing=False))
+def test_first_selection_minimises_the_self_paced_objective(problem):
+    """Eq. (6): samples up to the threshold are what minimises sum w l - w lambda."""
+    views, start = problem.scaled_views(), problem.start()
+    losses = reference.sample_losses(views, start.centers, problem.labels)
+    present = [np.ones(len(problem.labels), dtype=bool) for _ in views]
+    thresholds = reference.thresholds(losses, present, 1, **problem.parameters)
+    joined = solve(problem, max_iter=1).joined_pace
+    for v in range(len(views)):
+        expected = reference.selection(losses[v], thresholds[v])
+        assert_array_equal(joined[v] == 1, expected)
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)

@@ -134,3 +134,31 @@ def test_many_samples_are_seeded_from_some_of_them(sparse_views, monkeypatch):
         means = [np.nanmean(view[start.labels == label], axis=0) for view in scaled]
         for center, mean in zip(start.centers, means, strict=True):
             assert_allclose(center[label], mean, atol=1e-9)
+
+
+def test_plain_kmeans_plusplus_draws_one_candidate_per_seed():
+    """Against the definition: each seed with probability in proportion to D^2."""
+    view = np.array([[0.0], [1.0], [3.0], [7.0]])
+    rows = opened(view)
+    drawn = {1: [], None: []}
+    for seed in range(3000):
+        for n_trials, found in drawn.items():
+            random_state = np.random.RandomState(seed)
+            seeds = _start.draw_seeds(rows, 2, random_state, n_trials)
+            found.append(tuple(np.round(seeds.points[0][:, 0] + view.mean(), 6)))
+    squares = (view - view.T) ** 2
+    expected = squares / squares.sum(axis=1, keepdims=True) / 4
+    values = list(view[:, 0])
+    counts = np.zeros((4, 4))
+    for first, second in drawn[1]:
+        counts[values.index(first), values.index(second)] += 1
+    # Three standard deviations of a frequency out of 3000 are at most 0.028.
+    assert_allclose(counts / 3000, expected, atol=0.028)
+    # The better of two candidates leaves less behind than one alone.
+    left = {
+        trials: np.mean(
+            [np.min((view - np.array(p)) ** 2, axis=1).sum() for p in found]
+        )
+        for trials, found in drawn.items()
+    }
+    assert left[None] < 0.95 * left[1]

@@ -10,11 +10,10 @@ import manyview._rows
 from manyview._numerics._weighted import root_weights, simplex_weights
 from manyview._scaling import learn_scales
 from manyview._solvers._nearest import nearest_by_distance
-from manyview._solvers._start import Start
+from manyview._solvers._start import Start, start_random_labels
 from manyview._solvers._weighted import (
     History,
     WeightedSamples,
-    start_random_labels,
 )
 from manyview._views import check_views
 from tests import reference_kmeans_family as reference

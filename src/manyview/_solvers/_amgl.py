@@ -62,6 +62,7 @@ def solve_amgl(
     tol: float,
     normalize_rows: bool,
     n_init: int,
+    n_local_trials: int | None = None,
     on_iteration: OnIteration | None = None,
 ) -> AMGLResult:
     """Fuse the views' neighbour graphs, then cluster the eigenvectors."""
@@ -74,7 +75,9 @@ def solve_amgl(
     view_weights = np.zeros(len(views))
     view_weights[kept] = fused.weights
     return AMGLResult(
-        labels=cluster_embedding(embedding, n_clusters, n_init, random_state),
+        labels=cluster_embedding(
+            embedding, n_clusters, n_init, random_state, n_local_trials
+        ),
         objective=fused.history[-1].objective,
         n_iter=len(fused.history),
         # One cluster needs no embedding; its single cut may shrink for ever.

@@ -46,6 +46,7 @@ def solve_coreg(
     coupling: FloatArray,
     n_rounds: int,
     n_init: int,
+    n_local_trials: int | None = None,
     on_iteration: OnIteration | None = None,
 ) -> SpectralResult:
     """Draw the views' embeddings together, then cluster the shared one.
@@ -69,7 +70,9 @@ def solve_coreg(
     # not one refreshed after them.
     embedding = unit_rows(state.shared)
     return SpectralResult(
-        labels=cluster_embedding(embedding, n_clusters, n_init, random_state),
+        labels=cluster_embedding(
+            embedding, n_clusters, n_init, random_state, n_local_trials
+        ),
         objective=state.objective,
         n_iter=n_rounds,
         converged=True,

@@ -45,6 +45,7 @@ def solve_cotrain(
     n_rounds: int,
     output: str | int,
     n_init: int,
+    n_local_trials: int | None = None,
     on_iteration: OnIteration | None = None,
 ) -> CoTrainResult:
     """Filter the views through each other, then cluster one or all embeddings.
@@ -69,9 +70,9 @@ def solve_cotrain(
             on_iteration(record)
     embeddings = _embeddings(subspaces, kept, len(views), n_clusters)
     joined = np.hstack([embeddings[v] for v in kept])
-    joint_labels = cluster_embedding(joined, n_clusters, n_init, random_state)
-    view_labels = np.stack(
-        [cluster_embedding(e, n_clusters, n_init, random_state) for e in embeddings]
+    joint_labels, *view_labels = (
+        cluster_embedding(embedding, n_clusters, n_init, random_state, n_local_trials)
+        for embedding in (joined, *embeddings)
     )
     return CoTrainResult(
         labels=joint_labels if isinstance(output, str) else view_labels[output],
@@ -81,7 +82,7 @@ def solve_cotrain(
         history=tuple(history),
         embedding=joined if isinstance(output, str) else embeddings[output],
         settled=all(found.converged for found in own),
-        view_labels=view_labels,
+        view_labels=np.stack(view_labels),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from manyview._numerics._factor import product, refit_layers
 from manyview._numerics._weighted import root_weights, weighted_means
-from manyview._results import SAME_DISTANCE, OnIteration
+from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._kmeans import solve_kmeans
 from manyview._solvers._start import Start, start_kmeans_plusplus
@@ -86,7 +86,7 @@ def start_layers(
     widths: tuple[int, ...],
     random_state: np.random.RandomState,
 ) -> tuple[LayeredStart, ...]:
-    """K-means layer by layer: on the rows, then on the indicators of the last layer.
+    """Layer by layer: k-means on the rows, then balanced merges of their clusters.
 
     widths : clusters per hidden layer, cut down where there are fewer samples.
     """
@@ -120,34 +120,17 @@ def _start_view(
 def _merge(
     counts: FloatArray, width: int, random_state: np.random.RandomState
 ) -> IntArray:
-    """K-means on one-hot rows: equal rows weigh as one, so clusters stand for them.
+    """(n_rows,), `width` clusters of one-hot rows that stand for `counts` samples each.
 
-    Distinct one-hot rows are all equally far apart. Seeds are drawn by weight, and the
-    other rows join one of them at random; leaving these ties to the rounding of a
-    general k-means would make the start depend on the processor.
+    Distinct one-hot rows are all equally far apart, so k-means has nothing to go by:
+    Lloyd's iterations on them let one cluster swallow most of the samples. Rows in
+    random order join the cluster with the fewest samples instead.
     """
-    used = np.flatnonzero(counts)
     merged = np.zeros(len(counts), dtype=np.int32)
-    if len(used) <= width:
-        merged[used] = np.arange(len(used))
-        return merged
-    weights, rows = counts[used], np.arange(len(used))
-    seeds = random_state.choice(rows, width, replace=False, p=weights / weights.sum())
-    labels = random_state.randint(width, size=len(used))
-    labels[seeds] = np.arange(width)
-    for _ in range(START_ITER):
-        totals = np.maximum(cluster_totals(labels, weights, width), 1.0)
-        # ||x||^2 = 1, x.c is the row's share of its own cluster and 0 elsewhere.
-        lengths = cluster_totals(labels, weights**2, width) / totals**2
-        distances = np.tile(1.0 + lengths, (len(used), 1))
-        distances[rows, labels] -= 2.0 * weights / totals[labels]
-        lowest = distances.min(axis=1) + SAME_DISTANCE
-        moving = distances[rows, labels] > lowest
-        if not moving.any():
-            break
-        nearest = (distances <= lowest[:, None]).argmax(axis=1)
-        labels = np.where(moving, nearest, labels)
-    merged[used] = labels
+    totals = np.zeros(width)
+    for row in random_state.permutation(np.flatnonzero(counts)):
+        merged[row] = totals.argmin()
+        totals[merged[row]] += counts[row]
     return merged
 
 

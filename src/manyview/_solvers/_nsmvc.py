@@ -48,6 +48,7 @@ def solve_nsmvc(
     n_paces: int,
     max_iter: int,
     assignment: str,
+    fusion: str = "nonlinear",
     n_threads: int = 1,
     on_iteration: OnIteration | None = None,
 ) -> NSMVCResult:
@@ -74,6 +75,7 @@ def solve_nsmvc(
         pace_start=pace_start,
         n_paces=n_paces,
         max_iter=max_iter,
+        fusion=fusion,
         on_progress=tell,
     )
 
@@ -85,15 +87,17 @@ def run_paces(
     pace_start: float,
     n_paces: int,
     max_iter: int,
+    fusion: str = "nonlinear",
     on_progress: Callable[[Progress], None],
 ) -> NSMVCResult:
     """Algorithm 1 from any point of a run to its end, wherever the samples live.
 
-    `on_progress` is told where the run stands after every iteration.
+    fusion : "linear" keeps the exponents at 1. `on_progress` is told where the run
+    stands after every iteration.
     """
     while at.pace <= n_paces:
         if at.iteration == 0:
-            at = _begin_pace(samples, at, pace_start, n_paces)
+            at = _begin_pace(samples, at, pace_start, n_paces, fusion)
         at = _iterate(samples, at, max_iter)
         on_progress(at)
     return NSMVCResult(
@@ -113,7 +117,7 @@ def run_paces(
 
 
 def _begin_pace(
-    samples: Samples, at: Progress, pace_start: float, n_paces: int
+    samples: Samples, at: Progress, pace_start: float, n_paces: int, fusion: str
 ) -> Progress:
     """Thresholds, exponents and selection from the losses as they are now."""
     losses = samples.measure(at.centers)
@@ -125,7 +129,8 @@ def _begin_pace(
         pace_start=pace_start,
     )
     samples.select(thresholds, at.pace)
-    exponents = fusion_exponents(thresholds)
+    linear = fusion == "linear"
+    exponents = np.ones_like(thresholds) if linear else fusion_exponents(thresholds)
     return replace(at, thresholds=thresholds, exponents=exponents)
 
 

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
 from manyview._numerics._gram import Points
@@ -57,13 +57,28 @@ def cluster_embedding(
     n_clusters: int,
     n_init: int,
     random_state: np.random.RandomState,
+    n_local_trials: int | None = None,
 ) -> IntArray:
     """(n_samples,), best of `n_init` runs of k-means by inertia, the first of equals.
 
+    n_local_trials : candidates per seed; None for scikit-learn's ``2 + log(k)``.
     Clusters are numbered in the order of their first samples.
     """
+
+    def seeds(
+        rows: FloatArray, n_clusters: int, random_state: np.random.RandomState
+    ) -> FloatArray:
+        centers, _ = kmeans_plusplus(
+            rows,
+            n_clusters,
+            random_state=random_state,
+            n_local_trials=n_local_trials,
+        )
+        return np.asarray(centers)
+
     kmeans = KMeans(
         n_clusters,
+        init=seeds,
         n_init=1,
         max_iter=KMEANS_ITERATIONS,
         tol=0.0,

@@ -1,9 +1,11 @@
-"""Where runs begin: k-means++ on the fused views, the paper's random start, labels."""
+"""Where runs begin: k-means++ on the fused views, random samples, labels."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
@@ -14,6 +16,9 @@ from manyview._rows import PreparedCenters, Rows
 from manyview._solvers._nearest import nearest
 from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import BoolArray, FloatArray, IntArray
+
+# Views, number of clusters, source of chance -> start.
+DrawStart: TypeAlias = Callable[[tuple[Rows, ...], int, np.random.RandomState], "Start"]
 
 # Seeds are drawn from at most so many samples, or so many per cluster if that is more.
 SEEDING_SAMPLES = 1 << 17
@@ -77,7 +82,7 @@ class ClusterSums:
 def start_random(
     views: tuple[Rows, ...], n_clusters: int, random_state: np.random.RandomState
 ) -> Start:
-    """The paper's start: k distinct samples as centres in all views, labels at random.
+    """K distinct samples as centres in all views, and unrelated labels at random.
 
     The labels are drawn independently of the centres. A seed that lacks a view starts
     from the view's mean there.
@@ -87,6 +92,17 @@ def start_random(
     labels = random_state.randint(n_clusters, size=n_samples)
     means = tuple(view.mean for view in views)
     return Start(centers=seeds_at(views, rows).centers(means), labels=labels)
+
+
+def start_random_labels(
+    views: tuple[Rows, ...], n_clusters: int, random_state: np.random.RandomState
+) -> Start:
+    """Uniform random labels, no cluster empty, and the means they lead to."""
+    n_samples = views[0].n_samples
+    labels = random_state.randint(n_clusters, size=n_samples)
+    firsts = random_state.choice(n_samples, n_clusters, replace=False)
+    labels[firsts] = np.arange(n_clusters)
+    return start_from_labels(views, labels, n_clusters)
 
 
 def start_from_labels(
@@ -105,7 +121,10 @@ def start_from_labels(
 
 
 def start_kmeans_plusplus(
-    views: tuple[Rows, ...], n_clusters: int, random_state: np.random.RandomState
+    views: tuple[Rows, ...],
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    n_local_trials: int | None = None,
 ) -> Start:
     """Greedy k-means++ on the sum of the views' squared distances.
 
@@ -114,7 +133,7 @@ def start_kmeans_plusplus(
     """
     rows = seeding_rows(views[0].n_samples, n_clusters, random_state)
     some = views if rows is None else tuple(view.take(rows) for view in views)
-    seeds = draw_seeds(some, n_clusters, random_state)
+    seeds = draw_seeds(some, n_clusters, random_state, n_local_trials)
     labels = nearest_seeds(views, seeds)
     means = tuple(view.mean for view in views)
     return start_from_labels(views, labels, n_clusters, seeds.centers(means))
@@ -132,15 +151,18 @@ def seeding_rows(
 
 
 def draw_seeds(
-    views: tuple[Rows, ...], n_clusters: int, random_state: np.random.RandomState
+    views: tuple[Rows, ...],
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    n_local_trials: int | None = None,
 ) -> Seeds:
     """Greedy k-means++.
 
-    Each step draws ``2 + log(k)`` candidates in proportion to the distance from the
-    seeds so far and keeps the one that leaves the least distance behind. Samples and
-    seeds that share no view are as far apart as the average pair.
+    Each step draws `n_local_trials` candidates (None: ``2 + log(k)``) in proportion to
+    the distance from the seeds so far and keeps the one that leaves the least distance
+    behind. Samples and seeds that share no view are as far apart as the average pair.
     """
-    n_trials = 2 + int(np.log(n_clusters))
+    n_trials = n_local_trials or 2 + int(np.log(n_clusters))
     taken = np.empty(n_clusters, dtype=np.intp)
     taken[0] = random_state.choice(_complete_samples(views))
     closest = _distances_between(views, taken[:1])[:, 0]

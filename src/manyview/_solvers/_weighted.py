@@ -12,7 +12,12 @@ from manyview._numerics import _weighted as kernels
 from manyview._results import ExplainingResult, IterationRecord, OnIteration
 from manyview._rows import Rows, SparseRows
 from manyview._solvers._nearest import nearest_by_distance
-from manyview._solvers._start import Start, start_from_labels, start_kmeans_plusplus
+from manyview._solvers._start import (
+    DrawStart,
+    Start,
+    start_kmeans_plusplus,
+    start_random_labels,
+)
 from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import BoolArray, FloatArray, IntArray
 
@@ -238,17 +243,6 @@ def cluster_totals(
     return totals.astype(np.float64, copy=False)
 
 
-def start_random_labels(
-    views: tuple[Rows, ...], n_clusters: int, random_state: np.random.RandomState
-) -> Start:
-    """Uniform random labels, no cluster empty, and the means they lead to."""
-    n_samples = views[0].n_samples
-    labels = random_state.randint(n_clusters, size=n_samples)
-    firsts = random_state.choice(n_samples, n_clusters, replace=False)
-    labels[firsts] = np.arange(n_clusters)
-    return start_from_labels(views, labels, n_clusters)
-
-
 def draw_start(
     init: str,
     views: tuple[Rows, ...],
@@ -256,8 +250,11 @@ def draw_start(
     random_state: np.random.RandomState,
 ) -> Start:
     """The start named by the `init` parameter of the estimators."""
-    draw = {"random": start_random_labels, "k-means++": start_kmeans_plusplus}[init]
-    return draw(views, n_clusters, random_state)
+    draws: dict[str, DrawStart] = {
+        "random": start_random_labels,
+        "k-means++": start_kmeans_plusplus,
+    }
+    return draws[init](views, n_clusters, random_state)
 
 
 def _present(view: Rows) -> BoolArray:

@@ -40,6 +40,9 @@ class AMGL(SpectralClusterer):
     n_init : int, default=10
         Runs of k-means on the embedding; the one with the smallest inertia gives the
         labels. The embedding itself does not depend on chance.
+    n_local_trials : int or None, default=None
+        Candidates for each seed of k-means++; the one that leaves the least distance
+        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
     scale : str or None, default="auto"
         Scaling of each view before its graph, as in `NSMVC`. The authors' code
         takes the features as they are, which is None.
@@ -130,6 +133,7 @@ class AMGL(SpectralClusterer):
         max_iter: int = 100,
         tol: float = 1e-8,
         n_init: int = 10,
+        n_local_trials: int | None = None,
         scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -141,6 +145,7 @@ class AMGL(SpectralClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.n_init = n_init
+        self.n_local_trials = n_local_trials
         self.scale = scale
         self.view_sizes = view_sizes
         self.random_state = random_state
@@ -163,6 +168,7 @@ class AMGL(SpectralClusterer):
             tol=self.tol,
             normalize_rows=self.normalize_rows,
             n_init=self.n_init,
+            n_local_trials=self.n_local_trials,
             on_iteration=on_iteration,
         )
 

@@ -55,6 +55,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_local_trials": [Interval(Integral, 1, None, closed="left"), None],
         "scale": [StrOptions(set(SCALES)), None],
         "view_sizes": ["array-like", None],
         "n_jobs": [Integral, None],

@@ -40,6 +40,9 @@ class CoTrain(SpectralClusterer):
     n_init : int, default=10
         Runs of k-means on the embedding; the one with the smallest inertia gives the
         labels. The embedding itself does not depend on chance.
+    n_local_trials : int or None, default=None
+        Candidates for each seed of k-means++; the one that leaves the least distance
+        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
     scale : str or None, default="auto"
         Scaling of each view before its kernel, as in `NSMVC`. The authors' code
         takes the features as they are, which is None.
@@ -128,6 +131,7 @@ class CoTrain(SpectralClusterer):
         n_rounds: int = 5,
         output: str | int = "concat",
         n_init: int = 10,
+        n_local_trials: int | None = None,
         scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -138,6 +142,7 @@ class CoTrain(SpectralClusterer):
         self.n_rounds = n_rounds
         self.output = output
         self.n_init = n_init
+        self.n_local_trials = n_local_trials
         self.scale = scale
         self.view_sizes = view_sizes
         self.random_state = random_state
@@ -169,6 +174,7 @@ class CoTrain(SpectralClusterer):
             n_rounds=self.n_rounds,
             output=self.output,
             n_init=self.n_init,
+            n_local_trials=self.n_local_trials,
             on_iteration=on_iteration,
         )
 

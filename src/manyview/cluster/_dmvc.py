@@ -79,8 +79,9 @@ class DMVC(CentroidClusterer):
     Minimises ``sum_v sqrt(sum_i e_vi)``, where ``e_vi = ||x_vi - Q_v[:, z(i)]||`` and
     the centres ``Q_v = Z_v1 Z_v2 ... Z_vr`` are a product of factors.
 
-    1. Per view, k-means on the rows, then on the indicators of each layer in turn.
-       Clusters are not matched between views.
+    1. Per view, k-means on the rows, then its clusters are merged at random into as
+       many groups of about equal size as the next layer is wide, and so on. Clusters
+       are not matched between views.
     2. Per view, each factor is refitted by weighted least squares, the others fixed;
        in the first iteration to the view's own clusters, then to the shared ones.
     3. Samples go to the cluster of least weighted squared distance.
@@ -96,8 +97,10 @@ class DMVC(CentroidClusterer):
       and its objective is therefore not monotone.
     - Of several least-squares solutions for a wide layer the one nearest to its
       present value is taken.
-    - The code's k-means start is not public: layers here run once (first layer: at
-      most 20 Lloyd iterations), factors are least-squares fits.
+    - The code's k-means start is not public. Here the first layer runs once, for at
+      most 20 Lloyd iterations. The indicators of a layer are all equally far apart, so
+      that k-means on them puts most samples into one cluster: they are merged at
+      random, balanced by size. Factors are least-squares fits.
     - At the end every sample goes to the nearest centres by the view weights, as new
       samples do.
     - Distances below 1e-8 of a view's spread count as that much; a constant view gets

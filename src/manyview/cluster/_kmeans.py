@@ -25,6 +25,7 @@ class _Lloyd(CentroidClusterer):
     _plain_distances = False
 
     max_iter: int
+    n_local_trials: int | None
 
     def _solve(
         self,
@@ -35,7 +36,9 @@ class _Lloyd(CentroidClusterer):
         from manyview._solvers._kmeans import solve_kmeans
         from manyview._solvers._start import start_kmeans_plusplus
 
-        start = start_kmeans_plusplus(prepared, self.n_clusters, random_state)
+        start = start_kmeans_plusplus(
+            prepared, self.n_clusters, random_state, self.n_local_trials
+        )
         return solve_kmeans(
             prepared, start, max_iter=self.max_iter, on_iteration=on_iteration
         )
@@ -45,7 +48,8 @@ class ConcatKMeans(_Lloyd):
     """K-means on all views side by side.
 
     The plainest way to use several views: their features are joined into one long
-    vector per sample, and Lloyd's algorithm runs on that. Nothing is copied for it.
+    vector per sample, and Lloyd's algorithm runs on that. The long vectors are never
+    stored.
 
     Parameters
     ----------
@@ -55,6 +59,9 @@ class ConcatKMeans(_Lloyd):
         Most iterations of one restart.
     n_init : int, default=10
         Number of k-means++ starts. The one with the smallest inertia wins.
+    n_local_trials : int or None, default=None
+        Candidates for each seed of k-means++; the one that leaves the least distance
+        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
     scale : str or None, default="auto"
         How views are made comparable, as in `NSMVC`. None joins the raw features, as
         the paper's comparison does; views in large units then decide alone.
@@ -95,7 +102,7 @@ class ConcatKMeans(_Lloyd):
     -----
     Minimises ``sum_v sum_i ||x_vi - mu_v,z(i)||^2`` over labels z and centres mu:
 
-    1. Greedy k-means++ seeding on the summed squared distances.
+    1. K-means++ seeding on the summed squared distances.
     2. Centres become the means of their samples, samples go to the nearest centre;
        repeat until no label moves.
 
@@ -124,6 +131,7 @@ class ConcatKMeans(_Lloyd):
         *,
         max_iter: int = 100,
         n_init: int = 10,
+        n_local_trials: int | None = None,
         scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -132,6 +140,7 @@ class ConcatKMeans(_Lloyd):
         self.n_clusters = n_clusters
         self.max_iter = max_iter
         self.n_init = n_init
+        self.n_local_trials = n_local_trials
         self.scale = scale
         self.view_sizes = view_sizes
         self.random_state = random_state
@@ -153,6 +162,9 @@ class ViewKMeans(_Lloyd):
         Most iterations of one restart.
     n_init : int, default=10
         Number of k-means++ starts. The one with the smallest inertia wins.
+    n_local_trials : int or None, default=None
+        Candidates for each seed of k-means++; the one that leaves the least distance
+        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
     scale : str or None, default="auto"
         How the view is scaled, as in `NSMVC`. None takes the raw features.
     view_sizes : list of int or None, default=None
@@ -192,8 +204,8 @@ class ViewKMeans(_Lloyd):
 
     Notes
     -----
-    Lloyd's algorithm after greedy k-means++ seeding, as in `ConcatKMeans`, on one
-    view. Every sample must have that view.
+    Lloyd's algorithm after k-means++ seeding, as in `ConcatKMeans`, on one view.
+    Every sample must have that view.
 
     References
     ----------
@@ -225,6 +237,7 @@ class ViewKMeans(_Lloyd):
         view: int | str = 0,
         max_iter: int = 100,
         n_init: int = 10,
+        n_local_trials: int | None = None,
         scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -234,6 +247,7 @@ class ViewKMeans(_Lloyd):
         self.view = view
         self.max_iter = max_iter
         self.n_init = n_init
+        self.n_local_trials = n_local_trials
         self.scale = scale
         self.view_sizes = view_sizes
         self.random_state = random_state

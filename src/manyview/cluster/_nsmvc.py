@@ -44,7 +44,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         Number of clusters.
     pace_start : float in [0, 1], default=0.5
         Where between the smallest and the largest loss the first threshold lies
-        (alpha in the paper).
+        (alpha in the paper). With 1 everybody takes part from the first pace on; the
+        other paces still run and refresh the exponents, where Algorithm 1 would stop
+        after the first.
     n_paces : int, default=6
         Number of paces until every sample takes part (T in the paper).
     max_iter : int, default=50
@@ -53,11 +55,12 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         Number of restarts. The one that leaves the smallest share of the views'
         scatter unexplained wins; labels play no part in that choice. A start given as
         an array runs once.
-    init : {"k-means++", "random"}, array of labels or callable, default="k-means++"
+    init : str, array of labels or callable, default="k-means++"
         ``"k-means++"`` seeds on the fused, scaled views, of very many samples on a
-        random part. ``"random"`` is the paper's start: random samples as centres and,
-        independently, random labels. A callable gets
-        ``(views, n_clusters, random_state)`` and returns labels.
+        random part. The paper's "randomly initialise" has two readings:
+        ``"random-labels"`` draws labels, and centres are their means; ``"random"``
+        takes random samples as centres and, independently, random labels. A callable
+        gets ``(views, n_clusters, random_state)`` and returns labels.
     scale : str or None, default="auto"
         How views are made comparable: "auto", "range", "minmax", "zscore", "l2",
         "energy" or None. Every mode but None ends by dividing the view by its
@@ -67,6 +70,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         gives rows unit length, ``"energy"`` centres only. ``"auto"`` takes ``"l2"`` for
         non-negative views that are mostly zero (words, counts, links) and ``"range"``
         for the rest.
+    fusion : {"nonlinear", "linear"}, default="nonlinear"
+        ``"linear"`` keeps every exponent at 1, so that the losses of the views are
+        added up: what the exponents contribute is the difference.
     assignment : {"sequential", "majorize"}, default="sequential"
         ``"sequential"`` assigns samples one by one, as in the paper. ``"majorize"``
         assigns all at once by a bound on the objective that touches it.
@@ -137,7 +143,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     - A view that is fitted perfectly takes exponent 1 and stays out of Eq. (7)'s
       minimum, which would otherwise switch off all other views.
     - Scaling, k-means++ starts and the choice among restarts are additions;
-      ``NSMVC(k, init="random", n_init=1, scale="minmax")`` is the paper's protocol.
+      ``NSMVC(k, init="random-labels", n_init=1, scale="minmax")`` is the paper's
+      protocol.
 
     References
     ----------
@@ -156,7 +163,12 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseMultiViewClusterer._parameter_constraints,
-        "init": [StrOptions({"k-means++", "random"}), "array-like", callable],
+        "init": [
+            StrOptions({"k-means++", "random", "random-labels"}),
+            "array-like",
+            callable,
+        ],
+        "fusion": [StrOptions({"nonlinear", "linear"})],
         "assignment": [StrOptions({"sequential", "majorize"})],
     }
 
@@ -170,6 +182,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         n_init: int = 10,
         init: str | Sequence[int] | Callable[..., Any] = "k-means++",
         scale: str | None = "auto",
+        fusion: str = "nonlinear",
         assignment: str = "sequential",
         view_sizes: Sequence[int] | None = None,
         n_jobs: int | None = None,
@@ -183,6 +196,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         self.n_init = n_init
         self.init = init
         self.scale = scale
+        self.fusion = fusion
         self.assignment = assignment
         self.view_sizes = view_sizes
         self.n_jobs = n_jobs
@@ -308,6 +322,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
             pace_start=self.pace_start,
             n_paces=self.n_paces,
             max_iter=self.max_iter,
+            fusion=self.fusion,
             assignment=self.assignment,
             n_threads=n_threads,
             on_iteration=on_iteration,
@@ -322,11 +337,12 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
 
         rows, labels = prepared.rows, prepared.labels
         if isinstance(self.init, str):
-            draw = {
+            draws: dict[str, _start.DrawStart] = {
                 "k-means++": _start.start_kmeans_plusplus,
                 "random": _start.start_random,
-            }[self.init]
-            return draw(rows, self.n_clusters, random_state)
+                "random-labels": _start.start_random_labels,
+            }
+            return draws[self.init](rows, self.n_clusters, random_state)
         if callable(self.init):
             arrays = list(prepared.views.arrays)
             drawn = self.init(arrays, self.n_clusters, random_state)

@@ -107,10 +107,11 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     assignment = "majorize"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: [*allowed, da.Array] if name == "init" else allowed
+        name: allowed
         for name, allowed in NSMVC._parameter_constraints.items()
-        if name not in {"assignment", "n_jobs"}
+        if name not in {"assignment", "fusion", "n_jobs"}
     } | {
+        "init": [StrOptions({"k-means++", "random"}), "array-like", callable, da.Array],
         "persist": [StrOptions({"auto", "memory", "disk"}), None],
         "checkpoint": [str, Path, None],
     }
