@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from manyview._numerics._jit import kernel
-from manyview._typing import BoolArray, FloatArray, IntArray
+from manyview._typing import BoolArray, FloatArray, IntArray, WeightArray
 
 
 @kernel()
@@ -184,7 +184,7 @@ def doubtful_rows(
 def _renew_bounds(
     distances_i: FloatArray,
     rounding_i: FloatArray,
-    selected_i: BoolArray,
+    weights_i: WeightArray,
     anchor: FloatArray,
     label: int,
 ) -> tuple[float, float]:
@@ -192,16 +192,15 @@ def _renew_bounds(
     n_views, n_clusters = distances_i.shape
     own, error, nearest = 0.0, 0.0, np.inf
     for v in range(n_views):
-        if selected_i[v]:
-            own += anchor[v] * distances_i[v, label]
-            error += anchor[v] * rounding_i[v]
+        weight = anchor[v] * weights_i[v]
+        own += weight * distances_i[v, label]
+        error += weight * rounding_i[v]
     for j in range(n_clusters):
         if j == label:
             continue
         other = 0.0
         for v in range(n_views):
-            if selected_i[v]:
-                other += anchor[v] * distances_i[v, j]
+            other += anchor[v] * weights_i[v] * distances_i[v, j]
         nearest = min(nearest, other)
     return np.sqrt(own + error), np.sqrt(max(nearest - error, 0.0))
 
@@ -302,7 +301,7 @@ def sweep_majorize(
     rounding: FloatArray,
     exact: BoolArray,
     rows: IntArray,
-    selected: BoolArray,
+    weights: WeightArray,
     view_losses: FloatArray,
     exponents: FloatArray,
     anchor: FloatArray,
@@ -315,7 +314,11 @@ def sweep_majorize(
     """Assign pending slots by the tangent of the objective, frozen for the sweep.
 
     ``phi ** eta`` is concave, so its tangent lies above it: a move that lowers the
-    linear score cannot raise the objective. rows : (n_slots,), the row of each slot.
+    linear score cannot raise the objective. Where all exponents are 1, the score is
+    the weighted sum of the distances itself.
+
+    rows : (n_slots,), the row of each slot; weights : (n_views, n_rows), bool for a
+    selection. A tie keeps the current label, and so does a row without weight.
     Clears `out_pending` (n_slots,) for every slot it decides, adds the moves' changes
     of the view losses to `out_change` (n_views,), and returns how many slots are left
     for refinement.
@@ -335,7 +338,8 @@ def sweep_majorize(
         noise = 0.0
         takes_part, pinned = False, False
         for v in range(n_views):
-            if not selected[v, i]:
+            weight = slope[v] * weights[v, i]
+            if not weights[v, i]:
                 continue
             takes_part = True
             own = distances[v, r, current]
@@ -344,10 +348,10 @@ def sweep_majorize(
             pinned = pinned or perfect
             for j in range(n_clusters):
                 delta = distances[v, r, j] - own
-                linear[j] += slope[v] * delta
+                linear[j] += weight * delta
                 if perfect and delta > 0.0:
                     linear[j] = np.inf
-            noise += 2.0 * slope[v] * rounding[v, r]
+            noise += 2.0 * weight * rounding[v, r]
         if not takes_part:
             out_pending[r] = False
             out_upper[i], out_lower[i] = 0.0, np.inf
@@ -363,12 +367,12 @@ def sweep_majorize(
             continue
         out_pending[r] = False
         out_upper[i], out_lower[i] = _renew_bounds(
-            distances[:, r], rounding[:, r], selected[:, i], anchor, best
+            distances[:, r], rounding[:, r], weights[:, i], anchor, best
         )
         if best == current:
             continue
         out_labels[i] = best
         for v in range(n_views):
-            if selected[v, i]:
-                out_change[v] += distances[v, r, best] - distances[v, r, current]
+            change = distances[v, r, best] - distances[v, r, current]
+            out_change[v] += weights[v, i] * change
     return n_left

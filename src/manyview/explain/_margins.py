@@ -9,7 +9,7 @@ import numpy as np
 
 from manyview._scaling import learn_scales
 from manyview._typing import BoolArray, FloatArray, IntArray
-from manyview._views import SCAN_ELEMENTS, check_views, row_blocks
+from manyview._views import check_views
 from manyview.cluster import NSMVC
 from manyview.exceptions import ViewError
 
@@ -188,6 +188,7 @@ def label_geometry(
 ) -> tuple[Geometry, tuple[str, ...]]:
     """Geometry of any labelling: cluster means of the scaled views, equal weights."""
     from manyview._rows import open_views
+    from manyview._solvers._cluster_sums import member_sums
 
     views = check_views(X, view_sizes=view_sizes)
     _check_length(views.n_samples, labels)
@@ -196,7 +197,7 @@ def label_geometry(
         raise ViewError(msg)
     rows = open_views(views, learn_scales(views, "auto"))
     n_clusters = int(labels.max()) + 1
-    centers = tuple(_cluster_means(view, labels, n_clusters) for view in rows)
+    centers = member_sums(rows, labels.astype(np.int32), n_clusters).means()
     weights = np.full(len(rows), 1.0 / len(rows))
     return Geometry(rows=rows, centers=centers, weights=weights), views.names
 
@@ -256,24 +257,6 @@ def _view_agreement(view_labels: IntArray, has: BoolArray) -> FloatArray:
                 same = view_labels[u, common] == view_labels[v, common]
                 shares[u, v] = same.mean()
     return shares
-
-
-def _cluster_means(view: Rows, labels: IntArray, n_clusters: int) -> FloatArray:
-    """(n_clusters, n_features), means of the scaled rows; the view's for nobody."""
-    sums = np.zeros((n_clusters, view.n_features))
-    blocks = list(row_blocks(view.n_samples, view.n_features, SCAN_ELEMENTS))
-    buffer = view.buffer(blocks[0].stop)
-    for rows in blocks:
-        present = np.ones(rows.stop - rows.start, dtype=bool)
-        if view.present is not None:
-            present = view.present[rows]
-        positions = np.flatnonzero(present)
-        clusters = labels[rows][positions].astype(np.int32)
-        view.add(view.read(rows, buffer), positions, clusters, 1.0, sums)
-    has = slice(None) if view.present is None else view.present
-    counts = np.bincount(labels[has], minlength=n_clusters)
-    means = sums / np.maximum(1, counts)[:, None]
-    return np.where(counts[:, None] > 0, means, view.mean)
 
 
 def _check_length(n_samples: int, labels: Any) -> None:
