@@ -184,7 +184,7 @@ def doubtful_rows(
 def _renew_bounds(
     distances_i: FloatArray,
     rounding_i: FloatArray,
-    weights_i: WeightArray,
+    selected_i: BoolArray,
     anchor: FloatArray,
     label: int,
 ) -> tuple[float, float]:
@@ -192,15 +192,16 @@ def _renew_bounds(
     n_views, n_clusters = distances_i.shape
     own, error, nearest = 0.0, 0.0, np.inf
     for v in range(n_views):
-        weight = anchor[v] * weights_i[v]
-        own += weight * distances_i[v, label]
-        error += weight * rounding_i[v]
+        if selected_i[v]:
+            own += anchor[v] * distances_i[v, label]
+            error += anchor[v] * rounding_i[v]
     for j in range(n_clusters):
         if j == label:
             continue
         other = 0.0
         for v in range(n_views):
-            other += anchor[v] * weights_i[v] * distances_i[v, j]
+            if selected_i[v]:
+                other += anchor[v] * distances_i[v, j]
         nearest = min(nearest, other)
     return np.sqrt(own + error), np.sqrt(max(nearest - error, 0.0))
 
@@ -304,7 +305,6 @@ def sweep_majorize(
     weights: WeightArray,
     view_losses: FloatArray,
     exponents: FloatArray,
-    anchor: FloatArray,
     out_pending: BoolArray,
     out_change: FloatArray,
     out_labels: IntArray,
@@ -320,8 +320,8 @@ def sweep_majorize(
     rows : (n_slots,), the row of each slot; weights : (n_views, n_rows), bool for a
     selection. A tie keeps the current label, and so does a row without weight.
     Clears `out_pending` (n_slots,) for every slot it decides, adds the moves' changes
-    of the view losses to `out_change` (n_views,), and returns how many slots are left
-    for refinement.
+    of the view losses to `out_change` (n_views,), renews bounds for the slopes of this
+    sweep, and returns how many slots are left for refinement.
     """
     n_views, n_slots, n_clusters = distances.shape
     slope, bend = np.empty(n_views), np.empty(n_views)
@@ -335,14 +335,15 @@ def sweep_majorize(
         i = rows[r]
         current = out_labels[i]
         linear[:] = 0.0
-        noise = 0.0
+        fused, noise = 0.0, 0.0
         takes_part, pinned = False, False
         for v in range(n_views):
-            weight = slope[v] * weights[v, i]
             if not weights[v, i]:
                 continue
             takes_part = True
+            weight = slope[v] * weights[v, i]
             own = distances[v, r, current]
+            fused += weight * own
             # A perfect view: any distance gained there costs an infinite slope.
             perfect = reach[v] == 0.0
             pinned = pinned or perfect
@@ -366,9 +367,14 @@ def sweep_majorize(
             n_left += 1
             continue
         out_pending[r] = False
-        out_upper[i], out_lower[i] = _renew_bounds(
-            distances[:, r], rounding[:, r], weights[:, i], anchor, best
-        )
+        nearest = np.inf
+        for j in range(n_clusters):
+            if j != best:
+                nearest = min(nearest, linear[j])
+        # `linear` is relative to the fused distance to the current centre.
+        error = noise / 2.0
+        out_upper[i] = np.sqrt(max(fused + linear[best], 0.0) + error)
+        out_lower[i] = np.sqrt(max(fused + nearest - error, 0.0))
         if best == current:
             continue
         out_labels[i] = best

@@ -55,6 +55,7 @@ class Rows(ABC):
     mean: FloatArray
     scatter: float
     dtype: np.dtype[Any]
+    _relative_error: float
 
     @abstractmethod
     def buffer(self, n_rows: int) -> Any:
@@ -91,7 +92,7 @@ class Rows(ABC):
             self._products(block, centers),
             self.sq_norms[rows],
             centers.sq_norms,
-            _product_error(self.dtype, self.n_features),
+            self._relative_error,
             out,
             out_rounding,
         )
@@ -194,7 +195,7 @@ def mean_and_scatter(
     return mean, scatter if scatter > noise else 0.0
 
 
-def _product_error(dtype: np.dtype[Any], n_features: int) -> float:
+def product_error(dtype: np.dtype[Any], n_features: int) -> float:
     """Relative error of a distance expanded into products of this precision.
 
     Never less than that of a distance by differences, of up to twice the summed squared
@@ -216,7 +217,7 @@ def rounded_distances(
         return np.asarray(np.maximum(distances, 0.0))
     # Far coarser than the rounding: tied distances must not end up on two sides of a
     # boundary between grains, however they were rounded.
-    error = 2.0**12 * _product_error(dtype, points.shape[1])
+    error = 2.0**12 * product_error(dtype, points.shape[1])
     grain = 2.0 ** np.ceil(np.log2(largest * error))
     np.rint(distances / grain, out=distances)
     distances *= grain

@@ -17,6 +17,7 @@ from manyview._rows._base import (
     Rows,
     mean_and_scatter,
     n_rows,
+    product_error,
     rounded_distances,
 )
 from manyview._scaling import ViewScale
@@ -59,6 +60,8 @@ class DenseRows(Rows):
         self._scale = scale
         self._shift = scale.shift.astype(self.dtype)
         self._factor = scale.factor.astype(self.dtype)
+        self._relative_error = product_error(self.dtype, self.n_features)
+        self._incomplete = not present.all()
         self._bytes_mapped = 0
         if keep_scaled and array.size * self.dtype.itemsize <= _base.KEEP_SCALED_BYTES:
             self._scaled = self.scaled(slice(0, self.n_samples))
@@ -83,7 +86,8 @@ class DenseRows(Rows):
         else:
             np.subtract(raw, self._shift, out=block, casting="unsafe")
         block *= self._factor
-        block[~self.present[rows]] = 0.0
+        if self._incomplete:
+            block[~self.present[rows]] = 0.0
         return block
 
     def _products(self, block: FloatArray, centers: PreparedCenters) -> FloatArray:

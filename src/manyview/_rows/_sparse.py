@@ -15,6 +15,7 @@ from manyview._rows._base import (
     RowIndex,
     Rows,
     mean_and_scatter,
+    product_error,
     rounded_distances,
 )
 from manyview._scaling import ViewScale
@@ -51,6 +52,7 @@ class SparseRows(Rows):
         data = _scaled_entries(matrix, present, scale).astype(dtype, copy=False)
         # As kernels take them: stored values, their columns, row boundaries.
         self._entries = (data, matrix.indices, matrix.indptr)
+        self._relative_error = product_error(self.dtype, self.n_features)
         self._summarise()
 
     def buffer(self, n_rows: int) -> None:  # noqa: ARG002 - the interface of Rows

@@ -267,7 +267,6 @@ class LocalSamples:
             self.state.weights[:, rows],
             step.view_losses,
             step.exponents,
-            bounds.anchor,
             pending,
             moves.view_losses,
             self.labels[rows],
@@ -305,18 +304,14 @@ class LocalSamples:
         slots = np.flatnonzero(after[loaded] != before[loaded])
         if not slots.size:
             return
+        moved = loaded[slots]
+        left, joined = before[moved], after[moved]
         moves.n_moved += len(slots)
         for v, view in enumerate(self.views):
-            weights = self.state.weights[v, rows][loaded[slots]].astype(np.float64)
-            for labels, sign in ((before, -1.0), (after, 1.0)):
-                moves.clusters.add_rows(
-                    v,
-                    view,
-                    table.blocks[v],
-                    slots,
-                    labels[loaded[slots]],
-                    sign * weights,
-                )
+            weights = self.state.weights[v, rows][moved].astype(np.float64)
+            block = table.blocks[v]
+            moves.clusters.add_rows(v, view, block, slots, left, -weights)
+            moves.clusters.add_rows(v, view, block, slots, joined, weights)
 
     def _add(self, v: int, rows: IntArray, weight: float) -> None:
         """Add samples, times a weight, to the running sums of view v."""

@@ -128,8 +128,8 @@ class CentroidRun:
 
         weights : (n_views, n_samples), s_vi; those that take no part count as 0.
         """
-        known = np.where(self.takes_part, weights, 0.0)
-        sums = cluster_sums(self.views, self.labels, tuple(known), self.n_clusters)
+        weights = np.where(self.takes_part, weights, 0.0)
+        sums = cluster_sums(self.views, self.labels, tuple(weights), self.n_clusters)
         self.centers = sums.means(self.centers)
         return self.assign(weights)
 
