@@ -61,7 +61,7 @@ def test_scaling_follows_its_definition(kind, mode, seed):
     given_view = sparse.csr_array(view) if kind == "sparse" else view
     with pytest.MonkeyPatch.context() as patch:
         if kind == "streamed":
-            patch.setattr(manyview._rows, "KEEP_SCALED_BYTES", 0)
+            patch.setattr(manyview._rows._base, "KEEP_SCALED_BYTES", 0)
         got = scaled_by_us(given_view, mode)
     # Only distances count: a shift of the whole view is free.
     assert_allclose(distances(got), expected, rtol=1e-9, atol=1e-12)

@@ -183,7 +183,7 @@ def test_parts_that_do_not_fit_are_refused(views, tmp_path, change):
         fit(tmp_path / "c", views)
 
 
-@pytest.mark.parametrize("name", ["sums0", "centers1", "counts", "exponents"])
+@pytest.mark.parametrize("name", ["sums0", "centers1", "masses", "exponents"])
 @pytest.mark.parametrize("wrong", [np.zeros(1), None], ids=["wrong shape", "missing"])
 def test_states_that_do_not_fit_are_refused(views, tmp_path, name, wrong):
     with pytest.raises(Stop):

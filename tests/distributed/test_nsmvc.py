@@ -266,7 +266,7 @@ def test_parts_on_disk_leave_nothing_in_memory():
     _blocks.moments_of(spooled, found, ("minmax",) * 3)
     assert scratch_bytes() <= before
     rows = _blocks.open_rows(spooled, scales, False)
-    _blocks.take_rows(rows, np.arange(0, 20_000, 7))
+    _blocks.pick_scaled(rows, np.arange(0, 20_000, 7))
     assert scratch_bytes() <= before
     part = _blocks.begin(rows, labels, 4)
     centers = part.report.means()

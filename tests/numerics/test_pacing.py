@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from manyview._numerics._centers import masked_means, within_loss
+from manyview._numerics._centers import cluster_means, within_loss
 from manyview._numerics._pacing import (
     fused_objective,
     fusion_exponents,
@@ -68,7 +68,7 @@ def test_slopes_are_derivatives():
 
 
 def test_means_keep_the_centre_of_an_empty_cluster():
-    got = masked_means(
+    got = cluster_means(
         np.array([[4.0, 2.0], [0.0, 0.0]]),
         np.array([2, 0]),
         np.array([[9.0, 9.0], [7.0, 8.0]]),

@@ -82,7 +82,7 @@ def test_solver_with_matrix_products_equals_reference(assignment, problem):
     # Small problems take distances by differences; here they go the way of large
     # ones, through products, screen and refinement.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manyview._rows, "ALWAYS_DIRECT_BELOW", 0)
+        patch.setattr(manyview._rows._base, "ALWAYS_DIRECT_BELOW", 0)
         result = solve(problem, assignment)
     assert_same_run(result, problem.reference(assignment), problem)
 
@@ -97,7 +97,7 @@ def test_solver_in_float32_equals_reference_on_float32_rows(assignment, problem)
         centers=[center.astype(np.float32) for center in problem.centers],
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manyview._rows, "ALWAYS_DIRECT_BELOW", 0)
+        patch.setattr(manyview._rows._base, "ALWAYS_DIRECT_BELOW", 0)
         result = solve(single, assignment)
     # View losses are known to 1e-7 here. Exponents so small that they tell such a
     # residue from zero, on data that is fitted perfectly, are beyond float32.
@@ -211,7 +211,7 @@ def test_result_is_independent_of_row_blocks(problem, block):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manyview._solvers._local, "sample_blocks", blocks)
-        patch.setattr(manyview._rows, "ALWAYS_DIRECT_BELOW", 0)
+        patch.setattr(manyview._rows._base, "ALWAYS_DIRECT_BELOW", 0)
         for assignment in ASSIGNMENTS:
             parts, expected = solve(problem, assignment), whole[assignment]
             assert_array_equal(parts.labels, expected.labels)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from manyview._solvers import _samvc
 from manyview._solvers._samvc import solve_samvc
 from manyview._solvers._start import start_from_labels
-from manyview._solvers._weighted import WeightedSamples
+from manyview._solvers._weighted import CentroidRun
 from tests import reference_kmeans_family as reference
 from tests.solvers.problems import problems
 from tests.solvers.test_kmeans import make_problem, random_problem
@@ -40,7 +40,7 @@ def test_solver_equals_reference(seed, missing):
 def test_rounds_never_raise_the_objective_for_given_weights(problem):
     rows = problem.rows()
     start = start_from_labels(rows, problem.labels, len(problem.centers[0]))
-    samples = WeightedSamples(rows, start)
+    samples = CentroidRun(rows, start)
     samples.measure()
     distances = samples.distances()
     paced = np.random.default_rng(0).random(distances.shape)
@@ -70,7 +70,7 @@ def test_hard_pacing_with_one_view_ends_as_l21_kmeans():
     samples_weight = solve(problem, pacing="hard", n_paces=1, max_iter=1)
     rows = problem.rows()
     start = start_from_labels(rows, problem.labels, 1)
-    samples = WeightedSamples(rows, start)
+    samples = CentroidRun(rows, start)
     samples.measure()
     first = 1.0 / samples.safe(samples.distances())[0]
     expected = np.sum(first * (view.ravel() - view.mean())) / first.sum()

@@ -162,3 +162,35 @@ def test_plain_kmeans_plusplus_draws_one_candidate_per_seed():
         for trials, found in drawn.items()
     }
     assert left[None] < 0.95 * left[1]
+
+
+def fused_by_definition(views, i, j):
+    """Mean squared distance over the views that samples i and j share, times views."""
+    shared = [((view[i] - view[j]) ** 2).sum() for view in views]
+    shared = [distance for distance in shared if not np.isnan(distance)]
+    return len(views) * np.mean(shared) if shared else None
+
+
+def test_fused_distances_are_rescaled_where_views_are_missing():
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(30, width)) for width in (2, 3, 4)]
+    views[0][3:12] = views[1][8:20] = views[2][18:25] = np.nan
+    rows = opened(*views)
+    chosen = np.array([0, 5, 10, 19, 29])
+    found = _start._distances_between(rows, chosen)
+    apart = _start.seeds_at(rows, chosen).apart
+    for i in range(30):
+        for place, j in enumerate(chosen):
+            expected = fused_by_definition(views, i, j)
+            if expected is None:
+                expected = apart
+            assert found[i, place] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_sample_without_a_view_is_not_nearer_for_that():
+    first = np.array([[0.0], [2.2], [2.5]])
+    second = np.array([[0.0], [2.2], [np.nan]])
+    rows = opened(first, second)
+    seeds = _start.seeds_at(rows, np.array([1, 2]))
+    # 2.2^2 + 2.2^2 = 9.68 to the first; 2.5^2 = 6.25 in one view, 12.5 for two.
+    assert_array_equal(_start.nearest_seeds(rows, seeds)[0], 0)

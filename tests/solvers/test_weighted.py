@@ -12,8 +12,8 @@ from manyview._scaling import learn_scales
 from manyview._solvers._nearest import nearest_by_distance
 from manyview._solvers._start import Start, start_random_labels
 from manyview._solvers._weighted import (
+    CentroidRun,
     History,
-    WeightedSamples,
 )
 from manyview._views import check_views
 from tests import reference_kmeans_family as reference
@@ -30,7 +30,7 @@ def random_weights(problem, seed):
 def assert_step_equals_reference(problem, rows, start, views, seed):
     weights = random_weights(problem, seed)
     given_weights = weights.copy()
-    samples = WeightedSamples(rows, start)
+    samples = CentroidRun(rows, start)
     n_moved = samples.step(weights)
     assert_array_equal(weights, given_weights)
     # A sample or view that takes no part has no weight.
@@ -58,7 +58,7 @@ def test_step_equals_reference(problem, seed):
 @given(problem=problems(max_samples=60), seed=st.integers(0, 99))
 def test_step_with_matrix_products_equals_reference(problem, seed):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manyview._rows, "ALWAYS_DIRECT_BELOW", 0)
+        patch.setattr(manyview._rows._base, "ALWAYS_DIRECT_BELOW", 0)
         start, views = problem.start(), problem.scaled_views()
         assert_step_equals_reference(problem, problem.rows(), start, views, seed)
 
@@ -80,7 +80,7 @@ def make_samples(problem_views, centers, labels):
         for center, scale in zip(centers, scales, strict=True)
     )
     rows = manyview._rows.open_views(views, scales)
-    return WeightedSamples(rows, Start(centers=shifted, labels=np.asarray(labels)))
+    return CentroidRun(rows, Start(centers=shifted, labels=np.asarray(labels)))
 
 
 def test_a_tie_keeps_the_current_label():

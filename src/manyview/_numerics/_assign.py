@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from manyview._numerics._jit import kernel
-from manyview._typing import BoolArray, FloatArray, IntArray
+from manyview._typing import BoolArray, FloatArray, IntArray, WeightArray
 
 
 @kernel()
@@ -302,10 +302,9 @@ def sweep_majorize(
     rounding: FloatArray,
     exact: BoolArray,
     rows: IntArray,
-    selected: BoolArray,
+    weights: WeightArray,
     view_losses: FloatArray,
     exponents: FloatArray,
-    anchor: FloatArray,
     out_pending: BoolArray,
     out_change: FloatArray,
     out_labels: IntArray,
@@ -315,10 +314,14 @@ def sweep_majorize(
     """Assign pending slots by the tangent of the objective, frozen for the sweep.
 
     ``phi ** eta`` is concave, so its tangent lies above it: a move that lowers the
-    linear score cannot raise the objective. rows : (n_slots,), the row of each slot.
+    linear score cannot raise the objective. Where all exponents are 1, the score is
+    the weighted sum of the distances itself.
+
+    rows : (n_slots,), the row of each slot; weights : (n_views, n_rows), bool for a
+    selection. A tie keeps the current label, and so does a row without weight.
     Clears `out_pending` (n_slots,) for every slot it decides, adds the moves' changes
-    of the view losses to `out_change` (n_views,), and returns how many slots are left
-    for refinement.
+    of the view losses to `out_change` (n_views,), renews bounds for the slopes of this
+    sweep, and returns how many slots are left for refinement.
     """
     n_views, n_slots, n_clusters = distances.shape
     slope, bend = np.empty(n_views), np.empty(n_views)
@@ -332,22 +335,24 @@ def sweep_majorize(
         i = rows[r]
         current = out_labels[i]
         linear[:] = 0.0
-        noise = 0.0
+        fused, noise = 0.0, 0.0
         takes_part, pinned = False, False
         for v in range(n_views):
-            if not selected[v, i]:
+            if not weights[v, i]:
                 continue
             takes_part = True
+            weight = slope[v] * weights[v, i]
             own = distances[v, r, current]
+            fused += weight * own
             # A perfect view: any distance gained there costs an infinite slope.
             perfect = reach[v] == 0.0
             pinned = pinned or perfect
             for j in range(n_clusters):
                 delta = distances[v, r, j] - own
-                linear[j] += slope[v] * delta
+                linear[j] += weight * delta
                 if perfect and delta > 0.0:
                     linear[j] = np.inf
-            noise += 2.0 * slope[v] * rounding[v, r]
+            noise += 2.0 * weight * rounding[v, r]
         if not takes_part:
             out_pending[r] = False
             out_upper[i], out_lower[i] = 0.0, np.inf
@@ -362,13 +367,18 @@ def sweep_majorize(
             n_left += 1
             continue
         out_pending[r] = False
-        out_upper[i], out_lower[i] = _renew_bounds(
-            distances[:, r], rounding[:, r], selected[:, i], anchor, best
-        )
+        nearest = np.inf
+        for j in range(n_clusters):
+            if j != best:
+                nearest = min(nearest, linear[j])
+        # `linear` is relative to the fused distance to the current centre.
+        error = noise / 2.0
+        out_upper[i] = np.sqrt(max(fused + linear[best], 0.0) + error)
+        out_lower[i] = np.sqrt(max(fused + nearest - error, 0.0))
         if best == current:
             continue
         out_labels[i] = best
         for v in range(n_views):
-            if selected[v, i]:
-                out_change[v] += distances[v, r, best] - distances[v, r, current]
+            change = distances[v, r, best] - distances[v, r, current]
+            out_change[v] += weights[v, i] * change
     return n_left

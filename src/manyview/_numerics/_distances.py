@@ -125,14 +125,16 @@ def add_rows(
     block: FloatArray,
     positions: IntArray,
     clusters: IntArray,
-    sign: float,
+    weights: FloatArray,
     out_sums: FloatArray,
 ) -> None:
-    """Add ``sign * block[positions[r]]`` to the sum of cluster ``clusters[r]``."""
+    """Add ``weights[r] * block[positions[r]]`` to the sum of ``clusters[r]``."""
     for r in range(positions.shape[0]):
-        i, j = positions[r], clusters[r]
+        i, j, weight = positions[r], clusters[r], weights[r]
+        if weight == 0.0:
+            continue
         for f in range(block.shape[1]):
-            out_sums[j, f] += sign * block[i, f]
+            out_sums[j, f] += weight * block[i, f]
 
 
 @kernel()
@@ -238,10 +240,10 @@ def sparse_add_rows(
     indptr: IntArray,
     rows: IntArray,
     clusters: IntArray,
-    sign: float,
+    weights: FloatArray,
     out_sums: FloatArray,
 ) -> None:
-    """Add ``sign * row`` to the sum of each row's cluster."""
+    """`add_rows` for sparse rows; `clusters` and `weights` follow `rows`."""
     for r in range(rows.shape[0]):
         for p in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            out_sums[clusters[r], indices[p]] += sign * data[p]
+            out_sums[clusters[r], indices[p]] += weights[r] * data[p]

@@ -15,7 +15,6 @@ from manyview._rows import Rows
 from manyview._solvers._spectral import (
     SpectralResult,
     cluster_embedding,
-    scaled_points,
     varying_views,
 )
 from manyview._typing import FloatArray
@@ -91,7 +90,7 @@ def solve_amgl(
 
 def view_graph(view: Rows, n_neighbors: int) -> sparse.csr_array:
     """Normalised affinity of a view's symmetric neighbour graph."""
-    graph = neighbor_graph(scaled_points(view), n_neighbors)
+    graph = neighbor_graph(view.all_points(), n_neighbors)
     return normalise_graph(sparse.csr_array((graph + graph.T) / 2.0))
 
 

@@ -9,7 +9,7 @@ from manyview._numerics._weighted import simplex_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._start import Start
-from manyview._solvers._weighted import CentroidResult, History, WeightedSamples
+from manyview._solvers._weighted import CentroidResult, CentroidRun, History
 from manyview._typing import FloatArray
 
 
@@ -24,7 +24,7 @@ def solve_camvc(
     on_iteration: OnIteration | None = None,
 ) -> CentroidResult:
     """Minimise ``sum_v a_v ** g * sum_i min(e_vi, cap_v)`` from a given start."""
-    samples = WeightedSamples(views, start)
+    samples = CentroidRun(views, start)
     sample_weights = np.ones(samples.losses.shape)
     caps = np.full(len(views), np.inf)
     history = History(on_iteration)
@@ -58,9 +58,7 @@ def solve_camvc(
     )
 
 
-def _caps(
-    samples: WeightedSamples, distances: FloatArray, kept_share: float
-) -> FloatArray:
+def _caps(samples: CentroidRun, distances: FloatArray, kept_share: float) -> FloatArray:
     """(n_views,), the distance beyond which a sample is an outlier in a view."""
     caps = np.full(len(distances), np.inf)
     if kept_share < 1.0:

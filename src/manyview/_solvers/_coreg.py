@@ -16,7 +16,6 @@ from manyview._solvers._memory import check_pair_memory
 from manyview._solvers._spectral import (
     SpectralResult,
     cluster_embedding,
-    scaled_points,
     varying_views,
 )
 from manyview._typing import FloatArray
@@ -56,7 +55,7 @@ def solve_coreg(
     kept = varying_views(views)
     # The kernels, and what finding a bandwidth or dense eigenvectors takes beside.
     check_pair_memory(views[0].n_samples, len(kept) + 1)
-    kernels = [gaussian_kernel(scaled_points(views[v])) for v in kept]
+    kernels = [gaussian_kernel(views[v].all_points()) for v in kept]
     history = []
     rounds = coreg_rounds(kernels, coupling[kept], n_clusters, n_rounds)
     for iteration, state in enumerate(rounds, start=1):

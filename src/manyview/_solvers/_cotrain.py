@@ -20,7 +20,6 @@ from manyview._solvers._memory import check_pair_memory
 from manyview._solvers._spectral import (
     SpectralResult,
     cluster_embedding,
-    scaled_points,
     varying_views,
 )
 from manyview._typing import FloatArray, IntArray
@@ -55,7 +54,7 @@ def solve_cotrain(
     kept = varying_views(views)
     # The kernels, and what finding a bandwidth or dense eigenvectors takes beside.
     check_pair_memory(views[0].n_samples, len(kept) + 1)
-    kernels = [gaussian_kernel(scaled_points(views[v])) for v in kept]
+    kernels = [gaussian_kernel(views[v].all_points()) for v in kept]
     n_vectors = subspace_size(n_clusters, subspace_ratio, views[0].n_samples)
     own = own_subspaces(kernels, n_vectors)
     subspaces = [found.vectors for found in own]

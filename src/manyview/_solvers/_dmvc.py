@@ -6,16 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manyview._numerics._centers import cluster_means
 from manyview._numerics._factor import product, refit_layers
-from manyview._numerics._weighted import root_weights, weighted_means
+from manyview._numerics._weighted import root_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._kmeans import solve_kmeans
 from manyview._solvers._start import Start, start_kmeans_plusplus
 from manyview._solvers._weighted import (
     CentroidResult,
+    CentroidRun,
     History,
-    WeightedSamples,
     cluster_totals,
 )
 from manyview._typing import FloatArray, IntArray
@@ -50,7 +51,7 @@ def solve_dmvc(
     In the first round each view's layers are fitted to its own clusters, thereafter
     to the shared ones.
     """
-    samples = WeightedSamples(views, _joint_start(views, starts))
+    samples = CentroidRun(views, _joint_start(views, starts))
     layers = [start.layers for start in starts]
     sample_weights = np.ones(samples.losses.shape)
     history = History(on_iteration)
@@ -59,7 +60,7 @@ def solve_dmvc(
         for v, before in enumerate(samples.centers):
             labels = starts[v].labels if iteration == 1 else samples.labels
             sums, masses = samples.sums(v, labels, sample_weights[v])
-            means = weighted_means(sums, masses, before)
+            means = cluster_means(sums, masses, before)
             layers[v] = refit_layers(layers[v], means, masses)
             fitted = product(layers[v]).T
             centers.append(np.where(masses[:, None] > 0.0, fitted, before))
@@ -102,8 +103,7 @@ def _start_view(
     seeded = start_kmeans_plusplus((view,), width, random_state)
     first = solve_kmeans((view,), seeded, max_iter=START_ITER)
     labels, layers = first.labels, [first.centers[0].T]
-    has_view = True if view.present is None else view.present
-    counts = cluster_totals(labels, np.ones(len(labels)) * has_view, width)
+    counts = cluster_totals(labels, view.present, width)
     for depth, width in enumerate(widths[1:], start=2):
         wanted = width if depth == len(widths) else min(width, len(counts))
         merged = _merge(counts, wanted, random_state)
@@ -138,8 +138,7 @@ def _joint_start(views: tuple[Rows, ...], starts: tuple[LayeredStart, ...]) -> S
     """Layers' own centres, and labels from the first view that a sample has."""
     labels = starts[-1].labels.copy()
     for view, start in zip(views[::-1], starts[::-1], strict=True):
-        present = slice(None) if view.present is None else view.present
-        labels[present] = start.labels[present]
+        labels[view.present] = start.labels[view.present]
     return Start(
         centers=tuple(product(start.layers).T for start in starts), labels=labels
     )

@@ -118,9 +118,7 @@ def usable_rows(view: Rows, *, unit_rows: bool) -> BoolArray:
     other row than most of them are to each other. It would join what has nothing in
     common, so it counts as missing.
     """
-    present = (
-        np.ones(view.n_samples, dtype=bool) if view.present is None else view.present
-    )
+    present = view.present
     return np.asarray(present & (view.sq_norms > 0.0) if unit_rows else present)
 
 

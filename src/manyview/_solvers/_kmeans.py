@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyview._numerics._centers import masked_means
 from manyview._results import OnIteration
 from manyview._rows import Rows
-from manyview._solvers._local import LocalSamples, SampleState
+from manyview._solvers._local import LocalSamples
 from manyview._solvers._nsmvc import unexplained_shares
 from manyview._solvers._start import Start
+from manyview._solvers._state import SampleState
 from manyview._solvers._weighted import CentroidResult, History
 
 
@@ -48,10 +48,7 @@ def solve_kmeans(
     centers, ones = start.centers, np.ones(n_views)
     history, converged = History(on_iteration), False
     for iteration in range(1, max_iter + 1):
-        centers = tuple(
-            masked_means(samples.sums[v], samples.counts[v], centers[v])
-            for v in range(n_views)
-        )
+        centers = samples.clusters.means(centers)
         view_losses = samples.view_losses(centers)
         outcome = samples.sweep(centers, view_losses, ones)
         history.add(

@@ -1,26 +1,23 @@
-"""Samples of one machine: labels, losses and selections, worked on block by block."""
+"""Samples on one machine: labels, losses and weights, processed block by block."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Self
 
 import numpy as np
 
-from manyview._numerics import _assign, _centers
+from manyview._numerics import _assign
 from manyview._numerics._soft import SAME_LOSS
 from manyview._rows import PreparedCenters, Rows
-from manyview._solvers._bounds import Bounds
-from manyview._solvers._samples import LossSummary, SweepOutcome
+from manyview._solvers._cluster_sums import ClusterSums, Moves, SweepOutcome
+from manyview._solvers._samples import LossSummary
+from manyview._solvers._state import SampleState
 from manyview._solvers._table import DistanceTable, sample_blocks
-from manyview._typing import BoolArray, FloatArray, IntArray
+from manyview._typing import FloatArray, IntArray
 
-# Below this share of a view's energy, the loss by subtraction has lost too many
-# digits, and a pass over the data is worth its while.
-CANCELLATION = 1e-6
 # Rows refined together when the sequential sweep meets a doubtful one: what makes one
 # doubtful (ties, few samples) mostly holds for its neighbours too.
 REFINE_AHEAD = 16
@@ -35,111 +32,21 @@ class _Step:
     """What stays fixed during a sweep.
 
     view_losses, exponents : (n_views,), at the start; slack : see `bound_slack`.
+    out_losses : (n_views, n_samples), filled with the losses after the sweep, if given.
     """
 
     centers: list[PreparedCenters]
     view_losses: FloatArray
     exponents: FloatArray
     slack: float
-
-
-@dataclass(kw_only=True, slots=True)
-class Moves:
-    """Sums, counts and view losses that moves are booked into.
-
-    sums : per view (n_clusters, n_features_v); counts : (n_views, n_clusters);
-    view_losses : (n_views,).
-    """
-
-    sums: tuple[FloatArray, ...]
-    counts: IntArray
-    view_losses: FloatArray
-    n_moved: int = 0
-
-    @classmethod
-    def into(
-        cls, sums: tuple[FloatArray, ...], counts: IntArray, view_losses: FloatArray
-    ) -> Moves:
-        """Book straight into these arrays."""
-        return cls(sums=sums, counts=counts, view_losses=view_losses)
-
-    @classmethod
-    def empty(cls, sums: tuple[FloatArray, ...], counts: IntArray) -> Moves:
-        """Book changes only, to be added later."""
-        return cls(
-            sums=tuple(np.zeros_like(total) for total in sums),
-            counts=np.zeros_like(counts),
-            view_losses=np.zeros(len(sums)),
-        )
-
-    def add(self, other: Moves) -> None:
-        if not other.n_moved:
-            return
-        for mine, theirs in zip(self.sums, other.sums, strict=True):
-            mine += theirs
-        self.counts += other.counts
-        self.view_losses += other.view_losses
-        self.n_moved += other.n_moved
-
-    def merge(self, other: Moves) -> Moves:
-        """Both, as one; neither changes."""
-        total = Moves.empty(self.sums, self.counts)
-        total.add(self)
-        total.add(other)
-        return total
-
-    def outcome(self) -> SweepOutcome:
-        losses = np.maximum(self.view_losses, 0.0)
-        return SweepOutcome(n_moved=self.n_moved, view_losses=losses)
-
-
-@dataclass(kw_only=True, slots=True)
-class SampleState:
-    """What a run remembers of its samples, apart from the views.
-
-    labels : (n_samples,); selected, joined_pace : (n_views, n_samples).
-    losses : (n_views, n_samples), from `measure` to `select`, else None.
-    """
-
-    labels: IntArray
-    selected: BoolArray
-    joined_pace: IntArray
-    bounds: Bounds
-    losses: FloatArray | None = None
-
-    @classmethod
-    def begin(cls, labels: IntArray, n_views: int) -> Self:
-        """Nobody takes part yet."""
-        shape = (n_views, len(labels))
-        return cls(
-            labels=labels.astype(np.int32),
-            selected=np.zeros(shape, dtype=bool),
-            joined_pace=np.zeros(shape, dtype=np.int16),
-            bounds=Bounds(len(labels), n_views),
-        )
-
-    @property
-    def nbytes(self) -> int:
-        bounds = self.bounds.upper.nbytes + self.bounds.lower.nbytes
-        losses = 0 if self.losses is None else self.losses.nbytes
-        rest = self.labels.nbytes + self.selected.nbytes + self.joined_pace.nbytes
-        return bounds + losses + rest
-
-    def copy(self) -> SampleState:
-        """The same, to be changed on its own."""
-        return SampleState(
-            labels=self.labels.copy(),
-            selected=self.selected.copy(),
-            joined_pace=self.joined_pace.copy(),
-            bounds=self.bounds.copy(),
-            losses=self.losses,
-        )
+    out_losses: FloatArray | None
 
 
 class LocalSamples:
     """State of one run on in-memory or memory-mapped views (see `Samples`).
 
-    assignment : "sequential" or "majorize"; n_threads speeds up the latter.
+    assignment : "sequential" or "majorize"; n_threads speeds up the latter. Samples
+    take part by selection (`select`) or, with "majorize", by any weights (`weigh`).
     """
 
     def __init__(
@@ -153,10 +60,9 @@ class LocalSamples:
     ) -> None:
         self.views = views
         self.state = state
-        self.sums: tuple[FloatArray, ...] = tuple(
-            np.zeros((n_clusters, view.n_features)) for view in views
+        self.clusters = ClusterSums.zeros(
+            [view.n_features for view in views], n_clusters
         )
-        self.counts: IntArray = np.zeros((len(views), n_clusters), dtype=np.int64)
         self.energy = np.zeros(len(views))
         self._assignment = assignment
         self._blocks = sample_blocks(views)
@@ -185,9 +91,8 @@ class LocalSamples:
         for v, view in enumerate(self.views):
             for rows, found in self._losses(v, centers[v]):
                 losses[v, rows] = found
-            known = losses[v] if view.present is None else losses[v][view.present]
-            lowest[v] = known.min(initial=np.inf)
-            highest[v] = known.max(initial=-np.inf)
+            lowest[v] = losses[v].min(where=view.present, initial=np.inf)
+            highest[v] = losses[v].max(where=view.present, initial=-np.inf)
         self.state.losses = losses
         return LossSummary(lowest=lowest, highest=highest, total=losses.sum(axis=1))
 
@@ -195,24 +100,30 @@ class LocalSamples:
         # Only samples whose selection changes touch the running sums.
         state = self.state
         losses, state.losses = state.losses, None
-        if losses is None:  # Nothing was measured, so nobody is held back.
-            losses = np.broadcast_to(0.0, state.selected.shape)
+        if losses is None:  # Nothing was measured, so every sample is selected.
+            losses = np.broadcast_to(0.0, state.weights.shape)
         state.bounds.forget()
         for v, view in enumerate(self.views):
             chosen = losses[v] <= (1.0 + SAME_LOSS) * thresholds[v]
-            if view.present is not None:
-                chosen &= view.present
+            chosen &= view.present
             before = state.selected[v]
-            self._add(v, np.flatnonzero(chosen & ~before), 1)
-            self._add(v, np.flatnonzero(before & ~chosen), -1)
-            state.selected[v] = chosen
+            self._add(v, np.flatnonzero(chosen & ~before), 1.0)
+            self._add(v, np.flatnonzero(before & ~chosen), -1.0)
+            state.weights[v] = chosen
             state.joined_pace[v, chosen & (state.joined_pace[v] == 0)] = pace
             self.energy[v] = view.sq_norms[chosen].sum()
 
+    def weigh(self, weights: FloatArray) -> None:
+        """Let samples take part with weights (n_views, n_samples), 0 where missing.
+
+        `clusters` is not kept up to date then: when all weights change, sums are better
+        taken anew (`cluster_sums`).
+        """
+        self.state.weights = weights
+        self.state.bounds.forget()
+
     def view_losses(self, centers: tuple[FloatArray, ...]) -> FloatArray:
-        return losses_around_means(
-            self.energy, self.counts, centers, self.loss_of_selected
-        )
+        return self.clusters.view_losses(self.energy, centers, self.loss_of_selected)
 
     def loss_of_selected(self, v: int, centers: FloatArray) -> float:
         """phi of view v by a pass over its rows."""
@@ -226,14 +137,13 @@ class LocalSamples:
         view_losses: FloatArray,
         exponents: FloatArray,
     ) -> SweepOutcome:
+        moves = Moves(clusters=self.clusters, view_losses=view_losses.copy())
         if self._assignment == "sequential":
             step = self._begin_sweep(centers, view_losses, exponents)
-            moves = Moves.into(self.sums, self.counts, view_losses.copy())
             for rows in self._blocks:
                 self._assign_in_turn(rows, step, self._tables[0], moves)
-            return moves.outcome()
-        moves = Moves.into(self.sums, self.counts, view_losses.copy())
-        moves.add(self.sweep_at_once(centers, view_losses, exponents))
+        else:
+            moves.add(self.sweep_at_once(centers, view_losses, exponents))
         return moves.outcome()
 
     def sweep_at_once(
@@ -241,19 +151,23 @@ class LocalSamples:
         centers: tuple[FloatArray, ...],
         view_losses: FloatArray,
         exponents: FloatArray,
+        out_losses: FloatArray | None = None,
     ) -> Moves:
-        """The majorizing step: moves labels, and returns what that does to the sums.
+        """The majorizing step: moves labels and returns the changes of the sums.
+
+        After `weigh`, `out_losses` (n_views, n_samples) may be given to be filled with
+        the losses of all samples in the same pass.
 
         Spans of blocks run in parallel and their sums are added in order. The spans,
         and so the rounding of the sums, do not depend on the threads.
         """
-        step = self._begin_sweep(centers, view_losses, exponents)
+        step = self._begin_sweep(centers, view_losses, exponents, out_losses)
         free: SimpleQueue[DistanceTable] = SimpleQueue()
         for table in self._tables:
             free.put(table)
 
         def run(blocks: list[slice]) -> Moves:
-            moves, table = Moves.empty(self.sums, self.counts), free.get()
+            moves, table = Moves.none(self.clusters), free.get()
             for rows in blocks:
                 self._assign_at_once(rows, step, table, moves)
             free.put(table)
@@ -263,7 +177,7 @@ class LocalSamples:
             self._blocks[start : start + SPAN_BLOCKS]
             for start in range(0, len(self._blocks), SPAN_BLOCKS)
         ]
-        total = Moves.empty(self.sums, self.counts)
+        total = Moves.none(self.clusters)
         if self._n_threads == 1 or len(spans) == 1:
             for moves in map(run, spans):
                 total.add(moves)
@@ -278,6 +192,7 @@ class LocalSamples:
         centers: tuple[FloatArray, ...],
         view_losses: FloatArray,
         exponents: FloatArray,
+        out_losses: FloatArray | None = None,
     ) -> _Step:
         slack = self.state.bounds.renew(
             self.views, centers, self.labels, view_losses, exponents
@@ -287,6 +202,7 @@ class LocalSamples:
             view_losses=view_losses,
             exponents=exponents,
             slack=slack,
+            out_losses=out_losses,
         )
 
     def _assign_in_turn(
@@ -300,9 +216,9 @@ class LocalSamples:
         slots = np.full(size, -1)
         slots[loaded] = np.arange(len(loaded))
         _load(table, rows, loaded, step)
-        before, at = self.labels[rows].copy(), 0
+        before, row = self.labels[rows].copy(), 0
         while True:
-            at = _assign.sweep_sequential(
+            row = _assign.sweep_sequential(
                 table.distances,
                 table.rounding,
                 table.exact,
@@ -311,22 +227,22 @@ class LocalSamples:
                 step.exponents,
                 bounds.anchor,
                 bounds.widest,
-                at,
+                row,
                 moves.view_losses,
                 self.labels[rows],
                 bounds.upper[rows],
                 bounds.lower[rows],
             )
-            if at < size and slots[at] >= 0:
-                last = min(slots[at] + REFINE_AHEAD, len(loaded))
-                table.refine(np.arange(slots[at], last))
+            if row < size and slots[row] >= 0:
+                last = min(slots[row] + REFINE_AHEAD, len(loaded))
+                table.refine(np.arange(slots[row], last))
                 continue
             self._move(rows, loaded, before, table, moves)
-            if at == size:
+            if row == size:
                 return
-            # The slopes drifted past what the bounds allow: look at all that is left.
-            loaded = np.arange(at, size)
-            slots[at:] = loaded - at
+            # The slopes drifted past what the bounds allow: load all remaining rows.
+            loaded = np.arange(row, size)
+            slots[row:] = loaded - row
             _load(table, rows, loaded, step)
             before = self.labels[rows].copy()
 
@@ -348,10 +264,9 @@ class LocalSamples:
             table.rounding,
             table.exact,
             loaded,
-            self.state.selected[:, rows],
+            self.state.weights[:, rows],
             step.view_losses,
             step.exponents,
-            bounds.anchor,
             pending,
             moves.view_losses,
             self.labels[rows],
@@ -360,6 +275,12 @@ class LocalSamples:
         ):
             table.refine(np.flatnonzero(pending))
         self._move(rows, loaded, before, table, moves)
+        if step.out_losses is not None:
+            # No bound is known after `weigh`, so the table holds the whole block.
+            for v, view in enumerate(self.views):
+                out = step.out_losses[v, rows]
+                labels = self.labels[rows]
+                view.losses(table.blocks[v], rows, step.centers[v], labels, out)
 
     def _doubtful(self, rows: slice, slack: float) -> IntArray:
         """Rows of the block whose label the bounds do not settle."""
@@ -383,24 +304,28 @@ class LocalSamples:
         slots = np.flatnonzero(after[loaded] != before[loaded])
         if not slots.size:
             return
+        moved = loaded[slots]
+        left, joined = before[moved], after[moved]
         moves.n_moved += len(slots)
         for v, view in enumerate(self.views):
-            taking_part = slots[self.state.selected[v, rows][loaded[slots]]]
-            for labels, sign in ((before, -1), (after, 1)):
-                clusters = labels[loaded[taking_part]]
-                view.add(table.blocks[v], taking_part, clusters, sign, moves.sums[v])
-                np.add.at(moves.counts[v], clusters, sign)
+            weights = self.state.weights[v, rows][moved].astype(np.float64)
+            block = table.blocks[v]
+            moves.clusters.add_rows(v, view, block, slots, left, -weights)
+            moves.clusters.add_rows(v, view, block, slots, joined, weights)
 
-    def _add(self, v: int, rows: IntArray, sign: int) -> None:
-        """Add samples to the running sums of view v (or take them away)."""
+    def _add(self, v: int, rows: IntArray, weight: float) -> None:
+        """Add samples, times a weight, to the running sums of view v."""
         size = self._blocks[0].stop
         for start in range(0, len(rows), size):
             chunk = rows[start : start + size]
-            block = self._tables[0].read(v, chunk)
-            clusters = self.labels[chunk]
-            positions = np.arange(len(chunk))
-            self.views[v].add(block, positions, clusters, sign, self.sums[v])
-            np.add.at(self.counts[v], clusters, sign)
+            self.clusters.add_rows(
+                v,
+                self.views[v],
+                self._tables[0].read(v, chunk),
+                np.arange(len(chunk)),
+                self.labels[chunk],
+                np.full(len(chunk), weight),
+            )
 
     def _losses(
         self, v: int, centers: FloatArray
@@ -412,24 +337,8 @@ class LocalSamples:
             losses = np.empty(rows.stop - rows.start)
             block = self._tables[0].read(v, rows)
             view.losses(block, rows, prepared, self.labels[rows], losses)
-            if view.present is not None:
-                losses[~view.present[rows]] = 0.0
+            losses[~view.present[rows]] = 0.0
             yield rows, losses
-
-
-def losses_around_means(
-    energy: FloatArray,
-    counts: IntArray,
-    centers: tuple[FloatArray, ...],
-    measured: Callable[[int, FloatArray], float],
-) -> FloatArray:
-    """View losses from sums alone; `measured(v, centers)` where digits cancel."""
-    losses = np.empty(len(centers))
-    for v, means in enumerate(centers):
-        losses[v] = _centers.within_loss(energy[v], counts[v], means)
-        if losses[v] < CANCELLATION * energy[v]:
-            losses[v] = measured(v, means)
-    return losses
 
 
 def _load(table: DistanceTable, rows: slice, wanted: IntArray, step: _Step) -> None:

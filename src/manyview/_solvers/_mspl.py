@@ -9,7 +9,7 @@ from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._nearest import nearest_clusters
 from manyview._solvers._start import Start
-from manyview._solvers._weighted import CentroidResult, History, WeightedSamples
+from manyview._solvers._weighted import CentroidResult, CentroidRun, History
 from manyview._typing import FloatArray
 
 
@@ -27,7 +27,7 @@ def solve_mspl(
 
     Convergence is asked of the last pace; the ones before only lead up to it.
     """
-    samples = WeightedSamples(views, start)
+    samples = CentroidRun(views, start)
     samples.measure()
     history, converged = History(on_iteration), False
     for pace, fraction in enumerate(np.linspace(pace_start, 1.0, n_paces), start=1):
@@ -53,7 +53,7 @@ def solve_mspl(
     )
 
 
-def _units(samples: WeightedSamples, loss_unit: str) -> FloatArray:
+def _units(samples: CentroidRun, loss_unit: str) -> FloatArray:
     """(n_views,), what losses are divided by: 1, or the view's median loss.
 
     More than half of the samples may fit perfectly; the mean then serves, and 1 for a
@@ -68,9 +68,7 @@ def _units(samples: WeightedSamples, loss_unit: str) -> FloatArray:
     return units
 
 
-def _thresholds(
-    samples: WeightedSamples, units: FloatArray, fraction: float
-) -> FloatArray:
+def _thresholds(samples: CentroidRun, units: FloatArray, fraction: float) -> FloatArray:
     """(n_views,), lambda: a quantile of the losses, in their units."""
     thresholds = np.zeros(len(units))
     for v in np.flatnonzero(samples.informative):
@@ -80,7 +78,7 @@ def _thresholds(
 
 
 def _weights(
-    samples: WeightedSamples, units: FloatArray, thresholds: FloatArray
+    samples: CentroidRun, units: FloatArray, thresholds: FloatArray
 ) -> FloatArray:
     """(n_views, n_samples), t_vi per unit of loss."""
     return np.stack(
@@ -94,7 +92,7 @@ def _weights(
 
 
 def _objective(
-    samples: WeightedSamples, units: FloatArray, thresholds: FloatArray
+    samples: CentroidRun, units: FloatArray, thresholds: FloatArray
 ) -> float:
     return sum(
         logistic_objective(

@@ -18,7 +18,7 @@ from manyview._numerics._gram import (
 from manyview._results import SAME_CRITERION, IterationRecord, OnIteration, SolverResult
 from manyview._rows import Rows
 from manyview._solvers._memory import check_pair_memory
-from manyview._solvers._spectral import scaled_points, varying_views
+from manyview._solvers._spectral import varying_views
 from manyview._typing import FloatArray, IntArray
 
 KERNELS = {"rbf": gaussian_kernel, "linear": linear_kernel}
@@ -66,7 +66,7 @@ def view_kernels(views: tuple[Rows, ...], kernel: str) -> ViewKernels:
     check_pair_memory(views[0].n_samples, len(kept) + 2)
     kernels = []
     for v in kept:
-        matrix = KERNELS[kernel](scaled_points(views[v]))
+        matrix = KERNELS[kernel](views[v].all_points())
         equalise_scatter(matrix)
         kernels.append(matrix)
     return ViewKernels(kernels=tuple(kernels), kept=tuple(kept), n_views=len(views))

@@ -56,7 +56,7 @@ def nearest_clusters(
 def nearest_by_distance(
     views: tuple[Rows, ...], centers: tuple[FloatArray, ...], weights: FloatArray
 ) -> IntArray:
-    """The same for plain distances, not squared ones."""
+    """`nearest_clusters` by weighted sums of distances that are not squared."""
     shares = _shares(views, weights)
 
     def score(
@@ -108,13 +108,8 @@ def _prepare(
 
 
 def _shares(views: tuple[Rows, ...], weights: FloatArray) -> FloatArray:
-    """(n_views, n_samples), each view's share of the say; they add up to 1."""
-    has = np.stack(
-        [
-            np.ones(view.n_samples) if view.present is None else view.present * 1.0
-            for view in views
-        ]
-    )
+    """(n_views, n_samples), weight of each view for each sample; they add up to 1."""
+    has = np.stack([view.present for view in views]).astype(np.float64)
     shares = weights[:, None] * has
     # A sample whose only views weigh nothing still has nearest centres in them.
     shares = np.where(shares.sum(axis=0) > 0, shares, has)

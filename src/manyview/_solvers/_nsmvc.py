@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from manyview._numerics._centers import masked_means
 from manyview._numerics._pacing import (
     fused_objective,
     fusion_exponents,
@@ -15,20 +14,21 @@ from manyview._numerics._pacing import (
 )
 from manyview._results import NSMVCResult, OnIteration, PaceRecord
 from manyview._rows import Rows
-from manyview._solvers._local import LocalSamples, SampleState
+from manyview._solvers._local import LocalSamples
 from manyview._solvers._samples import Samples
 from manyview._solvers._start import Start
+from manyview._solvers._state import SampleState
 from manyview._typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Progress:
-    """Where a run stands between two iterations; as small as the centres.
+class LoopState:
+    """State of the loop between two iterations, without the state of the samples.
 
     centers : per view (n_clusters, n_features_v), in scaled units.
-    pace, iteration : pace under way, from 1, and its iterations so far.
-    thresholds, exponents : (n_views,), of the last pace begun.
-    converged : whether every finished pace settled within its limit.
+    pace, iteration : current pace, from 1, and its iterations so far.
+    thresholds, exponents : (n_views,), of the current pace.
+    converged : whether no finished pace was stopped by the iteration limit.
     """
 
     centers: tuple[FloatArray, ...]
@@ -52,7 +52,7 @@ def solve_nsmvc(
     n_threads: int = 1,
     on_iteration: OnIteration | None = None,
 ) -> NSMVCResult:
-    """Algorithm 1 from a given start, on the views of this machine.
+    """Algorithm 1 from a given start, on one machine.
 
     views : scaled row access, one per view. `on_iteration` gets every `PaceRecord`.
     `n_threads` speeds up the majorizing step and changes no result.
@@ -65,13 +65,13 @@ def solve_nsmvc(
         n_threads=n_threads,
     )
 
-    def tell(at: Progress) -> None:
+    def tell(loop: LoopState) -> None:
         if on_iteration is not None:
-            on_iteration(at.history[-1])
+            on_iteration(loop.history[-1])
 
     return run_paces(
         samples,
-        Progress(centers=start.centers),
+        LoopState(centers=start.centers),
         pace_start=pace_start,
         n_paces=n_paces,
         max_iter=max_iter,
@@ -82,96 +82,93 @@ def solve_nsmvc(
 
 def run_paces(
     samples: Samples,
-    at: Progress,
+    loop: LoopState,
     *,
     pace_start: float,
     n_paces: int,
     max_iter: int,
     fusion: str = "nonlinear",
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[LoopState], None],
 ) -> NSMVCResult:
-    """Algorithm 1 from any point of a run to its end, wherever the samples live.
+    """Algorithm 1 from any state of the loop to its end.
 
-    fusion : "linear" keeps the exponents at 1. `on_progress` is told where the run
-    stands after every iteration.
+    fusion : "linear" keeps the exponents at 1. `on_progress` is called with the new
+    state after every iteration.
     """
-    while at.pace <= n_paces:
-        if at.iteration == 0:
-            at = _begin_pace(samples, at, pace_start, n_paces, fusion)
-        at = _iterate(samples, at, max_iter)
-        on_progress(at)
+    while loop.pace <= n_paces:
+        if loop.iteration == 0:
+            loop = _begin_pace(samples, loop, pace_start, n_paces, fusion)
+        loop = _iterate(samples, loop, max_iter)
+        on_progress(loop)
     return NSMVCResult(
         labels=samples.labels,
-        centers=at.centers,
-        objective=at.history[-1].objective,
-        n_iter=len(at.history),
-        converged=at.converged,
-        history=at.history,
-        exponents=at.exponents,
-        thresholds=at.thresholds,
-        view_losses=at.history[-1].view_losses,
-        unexplained=unexplained(samples, at.centers),
+        centers=loop.centers,
+        objective=loop.history[-1].objective,
+        n_iter=len(loop.history),
+        converged=loop.converged,
+        history=loop.history,
+        exponents=loop.exponents,
+        thresholds=loop.thresholds,
+        view_losses=loop.history[-1].view_losses,
+        unexplained=unexplained(samples, loop.centers),
         joined_pace=samples.joined_pace,
         scatter=samples.scatter,
     )
 
 
 def _begin_pace(
-    samples: Samples, at: Progress, pace_start: float, n_paces: int, fusion: str
-) -> Progress:
-    """Thresholds, exponents and selection from the losses as they are now."""
-    losses = samples.measure(at.centers)
+    samples: Samples, loop: LoopState, pace_start: float, n_paces: int, fusion: str
+) -> LoopState:
+    """Thresholds, exponents and selection from the current losses."""
+    losses = samples.measure(loop.centers)
     thresholds = pace_thresholds(
         losses.lowest,
         losses.highest,
-        pace=at.pace,
+        pace=loop.pace,
         n_paces=n_paces,
         pace_start=pace_start,
     )
-    samples.select(thresholds, at.pace)
+    samples.select(thresholds, loop.pace)
     linear = fusion == "linear"
     exponents = np.ones_like(thresholds) if linear else fusion_exponents(thresholds)
-    return replace(at, thresholds=thresholds, exponents=exponents)
+    return replace(loop, thresholds=thresholds, exponents=exponents)
 
 
-def _iterate(samples: Samples, at: Progress, max_iter: int) -> Progress:
+def _iterate(samples: Samples, loop: LoopState, max_iter: int) -> LoopState:
     """Centres, then labels; on to the next pace once no label moves."""
-    centers = tuple(
-        masked_means(samples.sums[v], samples.counts[v], previous)
-        for v, previous in enumerate(at.centers)
-    )
+    centers = samples.clusters.means(loop.centers)
     view_losses = samples.view_losses(centers)
-    outcome = samples.sweep(centers, view_losses, at.exponents)
+    outcome = samples.sweep(centers, view_losses, loop.exponents)
     record = PaceRecord(
-        stage=at.pace,
-        iteration=at.iteration + 1,
-        objective=fused_objective(outcome.view_losses, at.exponents),
+        stage=loop.pace,
+        iteration=loop.iteration + 1,
+        objective=fused_objective(outcome.view_losses, loop.exponents),
         n_moved=outcome.n_moved,
         view_losses=outcome.view_losses,
-        exponents=at.exponents,
-        n_selected=np.asarray(samples.counts.sum(axis=1)),
+        exponents=loop.exponents,
+        n_selected=samples.clusters.masses.sum(axis=1).astype(np.int64),
     )
-    at = replace(at, centers=centers, history=(*at.history, record))
+    loop = replace(loop, centers=centers, history=(*loop.history, record))
     if outcome.n_moved == 0:
-        return replace(at, pace=at.pace + 1, iteration=0)
+        return replace(loop, pace=loop.pace + 1, iteration=0)
     if record.iteration == max_iter:
-        return replace(at, pace=at.pace + 1, iteration=0, converged=False)
-    return replace(at, iteration=record.iteration)
+        return replace(loop, pace=loop.pace + 1, iteration=0, converged=False)
+    return replace(loop, iteration=record.iteration)
 
 
 def unexplained_shares(
     views: tuple[Rows, ...], centers: tuple[FloatArray, ...], labels: IntArray
 ) -> FloatArray:
-    """(n_views,), share of each view's scatter left around the samples' centres.
-
-    1 for a view that does not vary, or that nobody has: nothing is known of it.
-    """
+    """`unexplained` for labelled samples of this machine."""
     state = SampleState.begin(labels, len(views))
     return unexplained(LocalSamples(views, state, len(centers[0])), centers)
 
 
 def unexplained(samples: Samples, centers: tuple[FloatArray, ...]) -> FloatArray:
-    """The same, of samples wherever they live, by one pass."""
+    """(n_views,), share of each view's scatter that `centers` leave unexplained.
+
+    1 for a view that does not vary, or that nobody has: nothing is known of it.
+    """
     scatter = samples.scatter
     total = samples.measure(centers).total
     return np.where(scatter > 0, total / np.where(scatter > 0, scatter, 1.0), 1.0)

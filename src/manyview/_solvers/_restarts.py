@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from manyview._results import SolverResult
 
-Run = TypeVar("Run", bound=SolverResult)
+Result = TypeVar("Result", bound=SolverResult)
 
 
-def choose_restart(runs: Iterable[Run]) -> Run:
+def choose_restart(runs: Iterable[Result]) -> Result:
     """The run with the smallest criterion; of equal ones the first.
 
     Restarts often end in the same clusters, numbered differently. Their criteria then
@@ -20,7 +20,7 @@ def choose_restart(runs: Iterable[Run]) -> Run:
     one, so a generator keeps no more than two alive.
     """
 
-    def better(best: Run, run: Run) -> Run:
+    def better(best: Result, run: Result) -> Result:
         gain = best.criterion - run.criterion
         return run if gain > max(best.rounding, run.rounding) else best
 

@@ -1,4 +1,4 @@
-"""What the NSMVC loop asks of the samples, wherever they live."""
+"""What the NSMVC loop asks of the samples, on one machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from manyview._typing import FloatArray, IntArray
+from manyview._solvers._cluster_sums import ClusterSums, SweepOutcome
+from manyview._typing import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LossSummary:
     """Range and sum of the sample losses of each view, (n_views,) each.
 
-    A view that nobody has keeps the empty range, from inf to -inf.
+    A view that no sample has keeps the empty range, from inf to -inf.
     """
 
     lowest: FloatArray
@@ -29,28 +30,18 @@ class LossSummary:
         )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SweepOutcome:
-    """Labels moved by a sweep, and the view losses after it."""
-
-    n_moved: int
-    view_losses: FloatArray
-
-
 class Samples(Protocol):
     """Labels, losses and selections of all samples, behind four operations.
 
     The loop never touches rows: it sends centres, thresholds and exponents, and gets
     sums back. Arrays of samples may be lazy.
 
-    sums : per view (n_clusters, n_features_v), of the selected rows of each cluster;
-    counts : (n_views, n_clusters), how many those are.
+    clusters : sums of the selected rows of each cluster.
     labels : (n_samples,); joined_pace : (n_views, n_samples).
     scatter : (n_views,), summed squared distance to the overall mean.
     """
 
-    sums: tuple[FloatArray, ...]
-    counts: IntArray
+    clusters: ClusterSums
 
     @property
     def labels(self) -> Any: ...
@@ -62,10 +53,10 @@ class Samples(Protocol):
     def scatter(self) -> FloatArray: ...
 
     def measure(self, centers: tuple[FloatArray, ...]) -> LossSummary:
-        """Losses of all samples around the given centres, by one pass."""
+        """Losses of all samples around the given centres, by a pass over the rows."""
 
     def select(self, thresholds: FloatArray, pace: int) -> None:
-        """Let every sample with ``loss <= threshold`` take part (Algorithm 1).
+        """Select every sample with ``loss <= threshold`` (Algorithm 1).
 
         The losses are those of the last `measure`.
         """

@@ -9,7 +9,7 @@ from manyview._numerics._weighted import root_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._start import Start
-from manyview._solvers._weighted import CentroidResult, History, WeightedSamples
+from manyview._solvers._weighted import CentroidResult, CentroidRun, History
 from manyview._typing import FloatArray
 
 # The last threshold lies this much above the largest distance, so that the farthest
@@ -32,7 +32,7 @@ def solve_samvc(
     Convergence is asked of the last pace; the ones before only lead up to it.
     """
     soften = {"mixture": mixture_weights, "hard": hard_weights}[pacing]
-    samples = WeightedSamples(views, start)
+    samples = CentroidRun(views, start)
     samples.measure()
     distances = samples.distances()
     history, converged = History(on_iteration), False
@@ -66,7 +66,7 @@ def solve_samvc(
 
 
 def _thresholds(
-    samples: WeightedSamples, distances: FloatArray, fraction: float
+    samples: CentroidRun, distances: FloatArray, fraction: float
 ) -> FloatArray:
     """(n_views,), lambda: the distance up to which a share of the samples lies."""
     return np.array(
@@ -78,7 +78,7 @@ def _thresholds(
 
 
 def _view_weights(
-    samples: WeightedSamples, paced: FloatArray, distances: FloatArray
+    samples: CentroidRun, paced: FloatArray, distances: FloatArray
 ) -> FloatArray:
     """(n_views,), a_v = 1 / (2 sqrt(sum_i t_vi e_vi))."""
     totals = np.einsum("vi,vi->v", paced, distances)
@@ -86,7 +86,7 @@ def _view_weights(
 
 
 def _slopes(
-    samples: WeightedSamples,
+    samples: CentroidRun,
     paced: FloatArray,
     distances: FloatArray,
     view_weights: FloatArray,
@@ -95,8 +95,6 @@ def _slopes(
     return np.asarray(0.5 * view_weights[:, None] * paced / samples.safe(distances))
 
 
-def _objective(
-    samples: WeightedSamples, paced: FloatArray, distances: FloatArray
-) -> float:
+def _objective(samples: CentroidRun, paced: FloatArray, distances: FloatArray) -> float:
     totals = np.einsum("vi,vi->v", paced, distances)
     return float(np.sqrt(totals[samples.informative]).sum())

@@ -1,4 +1,4 @@
-"""What the graph and kernel methods share: points, useful views, the final k-means."""
+"""What the graph and kernel methods share: useful views and the final k-means."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
-from manyview._numerics._gram import Points
 from manyview._results import SolverResult
-from manyview._rows import Rows, SparseRows
+from manyview._rows import Rows
 from manyview._threads import one_thread
 from manyview._typing import FloatArray, IntArray
 
@@ -32,15 +31,6 @@ class SpectralResult(SolverResult):
 
     embedding: FloatArray
     settled: bool
-
-
-def scaled_points(view: Rows) -> Points:
-    """All scaled rows of a view: float64 if dense, CSR if sparse."""
-    if isinstance(view, SparseRows):
-        return view.as_csr().astype(np.float64)
-    rows = slice(0, view.n_samples)
-    block: FloatArray = view.read(rows, view.buffer(view.n_samples))
-    return block.astype(np.float64, copy=False)
 
 
 def varying_views(views: tuple[Rows, ...]) -> list[int]:

@@ -10,9 +10,9 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from manyview._numerics._centers import masked_means
 from manyview._results import SAME_CRITERION
 from manyview._rows import PreparedCenters, Rows
+from manyview._solvers._cluster_sums import member_sums
 from manyview._solvers._nearest import nearest
 from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import BoolArray, FloatArray, IntArray
@@ -54,31 +54,6 @@ class Seeds:
         )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ClusterSums:
-    """Sums, per view (n_clusters, n_features_v), and counts, (n_views, n_clusters)."""
-
-    sums: tuple[FloatArray, ...]
-    counts: IntArray
-
-    def merge(self, other: ClusterSums) -> ClusterSums:
-        sums = (
-            mine + theirs for mine, theirs in zip(self.sums, other.sums, strict=True)
-        )
-        return ClusterSums(sums=tuple(sums), counts=self.counts + other.counts)
-
-    def means(
-        self, fallback: tuple[FloatArray, ...] | None = None
-    ) -> tuple[FloatArray, ...]:
-        """Cluster means; where nobody has a view, `fallback` or the view's mean."""
-        centers = []
-        for v, (sums, counts) in enumerate(zip(self.sums, self.counts, strict=True)):
-            mean = sums.sum(axis=0) / max(1, counts.sum())
-            spare = np.tile(mean, (len(sums), 1)) if fallback is None else fallback[v]
-            centers.append(masked_means(sums, counts, spare))
-        return tuple(centers)
-
-
 def start_random(
     views: tuple[Rows, ...], n_clusters: int, random_state: np.random.RandomState
 ) -> Start:
@@ -116,7 +91,7 @@ def start_from_labels(
     Where a cluster has no sample with a view, its centre there comes from `fallback`,
     or is the view's mean.
     """
-    centers = cluster_sums(views, labels, n_clusters).means(fallback)
+    centers = member_sums(views, labels, n_clusters).means(fallback)
     return Start(centers=centers, labels=labels)
 
 
@@ -179,11 +154,9 @@ def draw_seeds(
 
 def seeds_at(views: tuple[Rows, ...], rows: IntArray) -> Seeds:
     """Some samples as seeds."""
-    everyone = np.ones(len(rows), dtype=bool)
-    present = [everyone if v.present is None else v.present[rows] for v in views]
     return Seeds(
         points=tuple(view.dense_rows(rows) for view in views),
-        present=np.stack(present),
+        present=np.stack([view.present[rows] for view in views]),
         apart=sum(2 * view.scatter / view.n_samples for view in views),
     )
 
@@ -191,25 +164,6 @@ def seeds_at(views: tuple[Rows, ...], rows: IntArray) -> Seeds:
 def nearest_seeds(views: tuple[Rows, ...], seeds: Seeds) -> IntArray:
     """(n_samples,), the seed with the smallest fused distance."""
     return nearest(views, _prepared(views, seeds), partial(_fuse, views, seeds))
-
-
-def cluster_sums(
-    views: tuple[Rows, ...], labels: IntArray, n_clusters: int
-) -> ClusterSums:
-    """Summed rows of every cluster in every view, and how many have it."""
-    sums = tuple(np.zeros((n_clusters, view.n_features)) for view in views)
-    counts = np.empty((len(views), n_clusters), dtype=np.int64)
-    for v, view in enumerate(views):
-        members = labels if view.present is None else labels[view.present]
-        counts[v] = np.bincount(members, minlength=n_clusters)
-        blocks = sample_blocks((view,))
-        buffer = view.buffer(blocks[0].stop)
-        for rows in blocks:
-            # A missing row reads as zeros, so it adds nothing.
-            block = view.read(rows, buffer)
-            positions = np.arange(rows.stop - rows.start)
-            view.add(block, positions, labels[rows], 1.0, sums[v])
-    return ClusterSums(sums=sums, counts=counts)
 
 
 def _draw(
@@ -233,9 +187,7 @@ def _draw(
 
 def _complete_samples(views: tuple[Rows, ...]) -> IntArray:
     """Samples with the most views: the only sensible first seeds."""
-    n_views = np.zeros(views[0].n_samples, dtype=np.int64)
-    for view in views:
-        n_views += 1 if view.present is None else view.present
+    n_views = np.sum([view.present for view in views], axis=0)
     return np.flatnonzero(n_views == n_views.max())
 
 
@@ -265,14 +217,11 @@ def _fuse(
     rounding: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Mean over shared views, times n_views, and its error; (n_rows, n_seeds) each."""
-    if seeds.present.all() and all(view.present is None for view in views):
+    present = np.stack([view.present[rows] for view in views])
+    if seeds.present.all() and present.all():
         fused = distances.sum(axis=0)
         return fused, np.broadcast_to(rounding.sum(axis=0)[:, None], fused.shape)
-    have = [
-        np.ones(rows.stop - rows.start, bool) if has is None else has[rows]
-        for has in (view.present for view in views)
-    ]
-    shared = np.stack(have)[:, :, None] & seeds.present[:, None, :]
+    shared = present[:, :, None] & seeds.present[:, None, :]
     n_shared = shared.sum(axis=0)
     per_view = len(views) / np.maximum(n_shared, 1)
     mean = np.where(shared, distances, 0.0).sum(axis=0) * per_view

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from manyview._rows import PreparedCenters, RowIndex, Rows
+from manyview._rows import PreparedCenters, RowIndex, Rows, n_rows
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 # Rows whose scaled features fit a processor's cache together.
@@ -48,7 +48,7 @@ class DistanceTable:
 
     def load(self, rows: RowIndex, centers: list[PreparedCenters]) -> None:
         """Fill the table for some samples."""
-        size = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        size = n_rows(rows)
         self._rows, self._centers = rows, centers
         self.distances = self._all_distances[:, :size]
         self.rounding = self._all_rounding[:, :size]

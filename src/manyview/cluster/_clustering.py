@@ -13,7 +13,7 @@ import numpy as np
 
 from manyview._scaling import learn_scales
 from manyview._typing import FloatArray, IntArray
-from manyview._views import SCAN_ELEMENTS, ViewSet, row_blocks
+from manyview._views import ViewSet
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def label_clustering(
     Views are scaled by the ``"auto"`` rule and count the same in the fused distance.
     """
     from manyview._rows import open_views
+    from manyview._solvers._cluster_sums import member_sums
 
     labels = check_labels(labels, views.n_samples)
     rows = open_views(views, learn_scales(views, "auto"))
@@ -65,7 +66,7 @@ def label_clustering(
         views=views,
         labels=labels,
         rows=rows,
-        centers=tuple(_cluster_means(view, labels, n_clusters) for view in rows),
+        centers=member_sums(rows, labels.astype(np.int32), n_clusters).means(),
         weights=equal,
         view_weights=equal if view_weights is None else view_weights,
     )
@@ -84,22 +85,3 @@ def check_labels(given: Any, n_samples: int) -> IntArray:
         msg = "labels must be whole numbers from 0, one per sample."
         raise ViewError(msg)
     return labels
-
-
-def _cluster_means(view: Rows, labels: IntArray, n_clusters: int) -> FloatArray:
-    """(n_clusters, n_features), means of the scaled rows; an empty cluster's is the
-    mean of the view."""
-    sums = np.zeros((n_clusters, view.n_features))
-    blocks = list(row_blocks(view.n_samples, view.n_features, SCAN_ELEMENTS))
-    buffer = view.buffer(blocks[0].stop)
-    for rows in blocks:
-        present = np.ones(rows.stop - rows.start, dtype=bool)
-        if view.present is not None:
-            present = view.present[rows]
-        positions = np.flatnonzero(present)
-        clusters = labels[rows][positions].astype(np.int32)
-        view.add(view.read(rows, buffer), positions, clusters, 1.0, sums)
-    has = slice(None) if view.present is None else view.present
-    counts = np.bincount(labels[has], minlength=n_clusters)
-    means = sums / np.maximum(1, counts)[:, None]
-    return np.where(counts[:, None] > 0, means, view.mean)

@@ -1,13 +1,13 @@
-"""What workers do with their part of the rows: the local kernels, nothing else.
+"""Tasks that workers run on their part of the rows, by the solvers of one machine.
 
-Functions are pure. A part that is lost with its worker is computed again, from the same
-arguments, to the same bits.
+The functions are pure: a part that is lost with its worker is computed again, from the
+same arguments, to the same bits.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -18,7 +18,7 @@ import numpy as np
 from dask.sizeof import sizeof
 from scipy import sparse
 
-from manyview._rows import DenseRows, Rows, SparseRows, n_present, open_views
+from manyview._rows import Rows, open_views
 from manyview._scaling import (
     FeatureRange,
     Moments,
@@ -26,9 +26,11 @@ from manyview._scaling import (
     feature_moments,
     feature_range,
 )
-from manyview._solvers._local import LocalSamples, SampleState
+from manyview._solvers._cluster_sums import ClusterSums, member_sums
+from manyview._solvers._local import LocalSamples
 from manyview._solvers._nearest import fused_scores, nearest_clusters
-from manyview._solvers._start import ClusterSums, Seeds, cluster_sums, nearest_seeds
+from manyview._solvers._start import Seeds, nearest_seeds
+from manyview._solvers._state import SampleState
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
 from manyview.distributed._snapshot import read_state, write_state
@@ -43,17 +45,16 @@ PANEL_ROWS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """A part's samples after an operation, and what the driver must know of it."""
+    """The samples of a part after an operation, and its report to the driver."""
 
     state: SampleState
     report: Any = None
 
 
-@sizeof.register(DenseRows)
-@sizeof.register(SparseRows)
+@sizeof.register(Rows)
 def _rows_size(rows: Rows) -> int:
-    """What Dask plans with: where to run a task, when to spill."""
-    # Rows on disk count too, a little: a part that looks weightless is sent about.
+    """Size by which Dask decides where to run a task and when to spill."""
+    # Rows on disk count a little too: Dask moves a part of size 0 between workers.
     return rows.nbytes + rows.n_samples * rows.n_features // 4
 
 
@@ -69,7 +70,11 @@ def _part_size(part: Part) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ViewTotals:
-    """Samples with a view and summed squared row lengths, (n_views,); summed rows."""
+    """Totals from which means and scatter of the whole views follow.
+
+    n_present : (n_views,), samples that have the view; energy : (n_views,), summed
+    squared lengths of the rows; rows : per view (n_features_v,), summed rows.
+    """
 
     n_present: IntArray
     energy: FloatArray
@@ -85,7 +90,7 @@ class ViewTotals:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selection:
-    """How a selection changes the sums, and the energy selected, (n_views,)."""
+    """Changes of the sums by a selection, and the selected energy, (n_views,)."""
 
     change: ClusterSums
     energy: FloatArray
@@ -154,13 +159,13 @@ def moments_of(
 
 
 def _let_go(views: ViewSet) -> None:
-    """A worker has many parts: what each leaves resident would add up."""
+    """Free the pages read: a worker has many parts, and they would add up."""
     for array in views.arrays:
         release_pages(array)
 
 
 def contents_of(views: ViewSet) -> tuple[str, ...]:
-    """What tells the rows of a part from any others, per view."""
+    """A digest of the values of a part, per view."""
     pairs = zip(views.arrays, views.present, strict=True)
     found = tuple(content_digest(array, present) for array, present in pairs)
     _let_go(views)
@@ -168,7 +173,7 @@ def contents_of(views: ViewSet) -> tuple[str, ...]:
 
 
 def content_digest(array: Any, present: BoolArray | None = None) -> str:
-    """A short name for values, dense or CSR, and for the rows that are there."""
+    """A short digest of values, dense or CSR, and of the rows that are present."""
     found = hashlib.blake2b(str(array.shape).encode(), digest_size=8)
     if isinstance(array, np.ndarray):
         n_columns = array.shape[1] if array.ndim > 1 else 1
@@ -185,8 +190,8 @@ def content_digest(array: Any, present: BoolArray | None = None) -> str:
 
 
 def totals_of(rows: tuple[Rows, ...]) -> ViewTotals:
-    """What the scatter of the whole views follows from."""
-    counts = np.array([n_present(view) for view in rows])
+    """Totals of one part."""
+    counts = np.array([view.present.sum() for view in rows])
     return ViewTotals(
         n_present=counts,
         energy=np.array([view.sq_norms.sum() for view in rows]),
@@ -194,39 +199,31 @@ def totals_of(rows: tuple[Rows, ...]) -> ViewTotals:
     )
 
 
-def take_rows(rows: tuple[Rows, ...], wanted: IntArray) -> ViewSet:
-    """Some scaled rows, in the form they have here."""
-    arrays = [
-        view.as_csr()[wanted]
-        if isinstance(view, SparseRows)
-        else view.read(wanted, view.buffer(len(wanted)))
-        for view in rows
-    ]
+def pick_scaled(rows: tuple[Rows, ...], wanted: IntArray) -> ViewSet:
+    """Some scaled rows of a part."""
+    arrays = tuple(view.scaled(wanted) for view in rows)
     for view in rows:
         view.release()
-    present = [None if view.present is None else view.present[wanted] for view in rows]
+    present = tuple(view.present[wanted] for view in rows)
     names = tuple(f"view{v}" for v in range(len(rows)))
-    return ViewSet(arrays=tuple(arrays), present=tuple(present), names=names)
+    return ViewSet(arrays=arrays, present=present, names=names)
 
 
 def join_rows(parts: list[ViewSet]) -> ViewSet:
-    """Parts one below the other."""
-    arrays, present = [], []
-    for v in range(len(parts[0].arrays)):
-        pieces: list[Any] = [part.arrays[v] for part in parts]
-        stack = _stack_sparse if sparse.issparse(pieces[0]) else np.concatenate
-        arrays.append(stack(pieces))
-        masks = [
-            np.ones(part.n_samples, dtype=bool) if has is None else has
-            for part, has in ((part, part.present[v]) for part in parts)
-        ]
-        mask = np.concatenate(masks)
-        present.append(None if mask.all() else mask)
-    return ViewSet(arrays=tuple(arrays), present=tuple(present), names=parts[0].names)
+    """The rows of all parts, in order."""
+    arrays = zip(*(part.arrays for part in parts), strict=True)
+    masks = zip(*(part.present for part in parts), strict=True)
+    return ViewSet(
+        arrays=tuple(_stack(pieces) for pieces in arrays),
+        present=tuple(np.concatenate(pieces) for pieces in masks),
+        names=parts[0].names,
+    )
 
 
-def _stack_sparse(pieces: list[Any]) -> Any:
-    return sparse.vstack(pieces, "csr")
+def _stack(arrays: Sequence[Any]) -> Any:
+    if sparse.issparse(arrays[0]):
+        return sparse.vstack(arrays, "csr")
+    return np.concatenate(arrays)
 
 
 def begin_at_seeds(rows: tuple[Rows, ...], seeds: Seeds) -> Part:
@@ -261,7 +258,7 @@ def begin(rows: tuple[Rows, ...], labels: IntArray, n_clusters: int) -> Part:
         raise ViewError(msg)
     # Kernels know the machine's own integers only.
     labels = labels.astype(np.intp, copy=False)
-    sums = cluster_sums(rows, labels, n_clusters)
+    sums = member_sums(rows, labels, n_clusters)
     for view in rows:
         view.release()
     return Part(state=SampleState.begin(labels, len(rows)), report=sums)
@@ -287,8 +284,7 @@ def select(
 ) -> Part:
     with _samples(rows, part, n_clusters) as samples:
         samples.select(thresholds, pace)
-    change = ClusterSums(sums=samples.sums, counts=samples.counts)
-    report = Selection(change=change, energy=samples.energy)
+    report = Selection(change=samples.clusters, energy=samples.energy)
     return Part(state=samples.state, report=report)
 
 
@@ -350,7 +346,7 @@ def transform(
 def _samples(
     rows: tuple[Rows, ...], part: Part, n_clusters: int
 ) -> Iterator[LocalSamples]:
-    """The part's samples, on a copy of their state and with sums that start at 0."""
+    """The part's samples, with a copy of their state and sums that start at 0."""
     yield LocalSamples(rows, part.state.copy(), n_clusters)
     for view in rows:
         view.release()

@@ -21,7 +21,8 @@ import numpy as np
 from manyview._files import whole_file
 from manyview._results import pack_history, share_rounding, unpack_history
 from manyview._scaling import ViewScale
-from manyview._solvers._nsmvc import Progress
+from manyview._solvers._cluster_sums import ClusterSums
+from manyview._solvers._nsmvc import LoopState
 from manyview._typing import FloatArray
 from manyview.distributed import _blocks
 from manyview.distributed._samples import DaskRows, DaskSamples, map_parts
@@ -39,7 +40,7 @@ class Saved:
 
     restart: int
     step: int
-    at: Progress
+    loop: LoopState
     driver: dict[str, Any]
     unexplained: FloatArray | None
 
@@ -71,24 +72,28 @@ class Checkpoint:
         folder = self._step_folder(self.step + 1)
         samples.snapshot = lambda part: folder / f"part-{part}.npz"
 
-    def save(self, restart: int, at: Progress, samples: DaskSamples) -> None:
+    def save(self, restart: int, loop: LoopState, samples: DaskSamples) -> None:
         """Record that the sweep that was followed is done, and follow the next."""
         self.step += 1
         self._check_sharing(len(samples.parts))
-        self._write("state.npz", restart, at, samples, None)
+        self._write("state.npz", restart, loop, samples, None)
         self._tidy()
         self.follow(samples)
 
     def finish(
-        self, restart: int, at: Progress, samples: DaskSamples, unexplained: FloatArray
+        self,
+        restart: int,
+        loop: LoopState,
+        samples: DaskSamples,
+        unexplained: FloatArray,
     ) -> None:
         """Record that a restart is over, and keep it if it is the best so far."""
         best = None if self.best is None else self.best.unexplained
         if best is None or _explains_more(unexplained, best):
-            self._write("best.npz", restart, at, samples, unexplained)
+            self._write("best.npz", restart, loop, samples, unexplained)
             self.best = self._read("best.npz")
         # The next restart begins from nothing; a driver that dies now skips this one.
-        self._write("state.npz", restart + 1, at, samples, unexplained)
+        self._write("state.npz", restart + 1, loop, samples, unexplained)
         self._tidy()
 
     def load(self, saved: Saved, data: DaskRows, n_clusters: int) -> DaskSamples:
@@ -108,8 +113,9 @@ class Checkpoint:
         if not _fits(stored, [len(scale.factor) for scale in data.scales], n_clusters):
             path = self.folder / ("state.npz" if saved.under_way else "best.npz")
             raise CheckpointError(DAMAGED.format(path=path))
-        samples.sums = tuple(stored[f"sums{v}"] for v in range(n_views))
-        samples.counts, samples.energy = stored["counts"], stored["energy"]
+        sums = tuple(stored[f"sums{v}"] for v in range(n_views))
+        samples.clusters = ClusterSums(sums=sums, masses=stored["masses"])
+        samples.energy = stored["energy"]
         return samples
 
     def remove(self) -> None:
@@ -175,17 +181,17 @@ class Checkpoint:
         self,
         name: str,
         restart: int,
-        at: Progress,
+        loop: LoopState,
         samples: DaskSamples,
         unexplained: FloatArray | None,
     ) -> None:
         arrays = {
             "restart": restart,
             "step": self.step,
-            "counts": samples.counts,
+            "masses": samples.clusters.masses,
             "energy": samples.energy,
-            **{f"sums{v}": sums for v, sums in enumerate(samples.sums)},
-            **_pack(at),
+            **{f"sums{v}": sums for v, sums in enumerate(samples.clusters.sums)},
+            **_pack(loop),
         }
         if unexplained is not None:
             arrays["unexplained"] = unexplained
@@ -201,7 +207,7 @@ class Checkpoint:
             return Saved(
                 restart=int(arrays["restart"]),
                 step=int(arrays["step"]),
-                at=_unpack(arrays),
+                loop=_unpack(arrays),
                 driver=arrays,
                 unexplained=arrays.get("unexplained"),
             )
@@ -227,7 +233,7 @@ def _fits(
     """Whether what the driver knew has the shapes and types of this fit."""
     per_view = (len(n_features),)
     expected = {
-        "counts": ("iu", (*per_view, n_clusters)),
+        "masses": ("f", (*per_view, n_clusters)),
         **dict.fromkeys(("energy", "thresholds", "exponents"), ("f", per_view)),
     }
     for v, width in enumerate(n_features):
@@ -240,21 +246,21 @@ def _fits(
     )
 
 
-def _pack(at: Progress) -> dict[str, Any]:
+def _pack(loop: LoopState) -> dict[str, Any]:
     return {
-        "pace": at.pace,
-        "iteration": at.iteration,
-        "thresholds": at.thresholds,
-        "exponents": at.exponents,
-        "converged": at.converged,
-        **{f"centers{v}": centers for v, centers in enumerate(at.centers)},
-        **pack_history(at.history),
+        "pace": loop.pace,
+        "iteration": loop.iteration,
+        "thresholds": loop.thresholds,
+        "exponents": loop.exponents,
+        "converged": loop.converged,
+        **{f"centers{v}": centers for v, centers in enumerate(loop.centers)},
+        **pack_history(loop.history),
     }
 
 
-def _unpack(stored: Mapping[str, Any]) -> Progress:
+def _unpack(stored: Mapping[str, Any]) -> LoopState:
     n_views = len(stored["thresholds"])
-    return Progress(
+    return LoopState(
         centers=tuple(stored[f"centers{v}"] for v in range(n_views)),
         pace=int(stored["pace"]),
         iteration=int(stored["iteration"]),

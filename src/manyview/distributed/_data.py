@@ -103,7 +103,7 @@ def gather_rows(data: DaskRows, rows: IntArray) -> tuple[Rows, ...]:
     edges = np.cumsum([0, *data.lengths])
     cuts = np.searchsorted(rows, edges)
     wanted = [rows[cuts[i] : cuts[i + 1]] - edges[i] for i in range(len(data.lengths))]
-    pieces = dask.compute(*map_parts(_blocks.take_rows, data.rows, wanted))
+    pieces = dask.compute(*map_parts(_blocks.pick_scaled, data.rows, wanted))
     joined = _blocks.join_rows([piece for piece in pieces if piece.n_samples])
     unit = [
         ViewScale(mode=None, shift=np.zeros(n), factor=np.ones(n), unit_rows=False)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from manyview._results import NSMVCResult
 from manyview._rows import open_views
 from manyview._sklearn_compat import StrOptions
-from manyview._solvers._nsmvc import Progress, run_paces, unexplained
+from manyview._solvers._nsmvc import LoopState, run_paces, unexplained
 from manyview._solvers._restarts import choose_restart
 from manyview._threads import one_blas_thread
 from manyview._version import __version__
@@ -288,22 +288,22 @@ n_iter_, history_, scales_, view_names_, n_features_in_
                 yield self._run(restart, *self._start_at(X, data, seed), None, tell)
             return
         if checkpoint.best is not None:
-            at = checkpoint.best.at
+            loop = checkpoint.best.loop
             samples = checkpoint.load(checkpoint.best, data, self.n_clusters)
-            yield self._run(checkpoint.best.restart, samples, at, None, None)
+            yield self._run(checkpoint.best.restart, samples, loop, None, None)
         saved = checkpoint.saved
         first = 0 if saved is None else saved.restart
         for restart, seed in list(enumerate(checkpoint.seeds))[first:]:
             if saved is not None and saved.under_way and restart == first:
-                at = saved.at
+                loop = saved.loop
                 samples = checkpoint.load(saved, data, self.n_clusters)
             else:
-                samples, at = self._start_at(X, data, seed)
-            yield self._run(restart, samples, at, checkpoint, tell)
+                samples, loop = self._start_at(X, data, seed)
+            yield self._run(restart, samples, loop, checkpoint, tell)
 
     def _start_at(
         self, X: Any, data: DaskRows, seed: int
-    ) -> tuple[DaskSamples, Progress]:
+    ) -> tuple[DaskSamples, LoopState]:
         random_state = np.random.RandomState(seed)
         return start_samples(data, X, self.init, self.n_clusters, random_state)
 
@@ -311,26 +311,26 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         self,
         restart: int,
         samples: DaskSamples,
-        at: Progress,
+        loop: LoopState,
         checkpoint: Checkpoint | None,
         tell: OnRestartIteration | None,
     ) -> NSMVCResult:
         """One restart to its end, from wherever it stands."""
-        last = at
+        last = loop
         if checkpoint is not None:
             checkpoint.follow(samples)
 
-        def on_progress(at: Progress) -> None:
+        def on_progress(loop: LoopState) -> None:
             nonlocal last
-            last = at
+            last = loop
             if checkpoint is not None:
-                checkpoint.save(restart, at, samples)
+                checkpoint.save(restart, loop, samples)
             if tell is not None:
-                tell(restart, at.history[-1])
+                tell(restart, loop.history[-1])
 
         result = run_paces(
             samples,
-            at,
+            loop,
             pace_start=self.pace_start,
             n_paces=self.n_paces,
             max_iter=self.max_iter,

@@ -12,11 +12,11 @@ import dask
 import dask.array as da
 import numpy as np
 
-from manyview._rows import centred
+from manyview._rows import mean_and_scatter
 from manyview._scaling import ViewScale
-from manyview._solvers._local import Moves, losses_around_means
-from manyview._solvers._samples import LossSummary, SweepOutcome
-from manyview._typing import FloatArray, IntArray
+from manyview._solvers._cluster_sums import ClusterSums, Moves, SweepOutcome
+from manyview._solvers._samples import LossSummary
+from manyview._typing import FloatArray
 from manyview.distributed import _blocks
 
 # Reports merged by one task.
@@ -30,12 +30,12 @@ def map_parts(operation: Callable[..., Any], *columns: Sequence[Any]) -> list[An
 
 
 def merged_reports(parts: Sequence[Any]) -> Any:
-    """What all parts have to report, as one; their samples stay where they are."""
+    """The reports of all parts, merged; the parts' states stay on their workers."""
     return merged(map_parts(_blocks.report_of, parts))
 
 
 def merged(reports: Sequence[Any]) -> Any:
-    """Reports as one, lazily, by a tree that keeps their order."""
+    """Reports merged into one, lazily, by a tree that keeps their order."""
     merge, level = dask.delayed(_blocks.merge_reports), list(reports)
     while True:
         level = [merge(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
@@ -53,8 +53,8 @@ class DaskRows:
     """Scaled views on a cluster.
 
     rows : the views of every part, lazily, or in the workers' memory if they were
-    persisted; lengths : rows of every part; contents : what tells the values from any
-    others, if that was asked for.
+    persisted; lengths : rows of every part; contents : digests of the values, if
+    requested.
     """
 
     rows: tuple[Any, ...]
@@ -64,7 +64,7 @@ class DaskRows:
 
     @cached_property
     def totals(self) -> _blocks.ViewTotals:
-        """By one pass."""
+        """Taken by one pass over the rows, at the first use."""
         found = merged(map_parts(_blocks.totals_of, self.rows)).compute()
         assert isinstance(found, _blocks.ViewTotals)
         return found
@@ -81,34 +81,36 @@ class DaskRows:
     @property
     def means(self) -> tuple[FloatArray, ...]:
         """Mean scaled row of each view."""
-        return tuple(mean for mean, _ in self._centred())
+        return tuple(mean for mean, _ in self._means_and_scatter())
 
     @property
     def scatter(self) -> FloatArray:
         """(n_views,), summed squared distance to the mean."""
-        return np.array([scatter for _, scatter in self._centred()])
+        return np.array([scatter for _, scatter in self._means_and_scatter()])
 
-    def _centred(self) -> list[tuple[FloatArray, float]]:
+    def _means_and_scatter(self) -> list[tuple[FloatArray, float]]:
         totals = self.totals
-        given = zip(totals.rows, totals.energy, totals.n_present, strict=True)
-        return [centred(rows, float(energy), int(n)) for rows, energy, n in given]
+        per_view = zip(totals.rows, totals.energy, totals.n_present, strict=True)
+        return [
+            mean_and_scatter(rows, float(energy), int(n))
+            for rows, energy, n in per_view
+        ]
 
 
 class DaskSamples:
     """State of one run on a cluster (see `Samples`).
 
-    Labels, losses and selections stay with the parts; sums, counts and energies of all
-    parts are here.
+    Labels, losses and selections stay on the workers; the driver has the sums and the
+    energies of all parts.
     """
 
     def __init__(self, data: DaskRows, parts: Sequence[Any], n_clusters: int) -> None:
         self.data = data
         self.parts = list(parts)
         self.n_clusters = n_clusters
-        self.sums: tuple[FloatArray, ...] = tuple(
-            np.zeros((n_clusters, len(scale.factor))) for scale in data.scales
+        self.clusters = ClusterSums.zeros(
+            [len(scale.factor) for scale in data.scales], n_clusters
         )
-        self.counts: IntArray = np.zeros((len(data.scales), n_clusters), dtype=np.int64)
         self.energy: FloatArray = np.zeros(len(data.scales))
         # Where the next sweep writes the parts' states, if anywhere.
         self.snapshot: Callable[[int], Path] | None = None
@@ -121,7 +123,7 @@ class DaskSamples:
     @property
     def joined_pace(self) -> Any:
         """(n_views, n_samples), as a dask array."""
-        return self._gather(_blocks.joined_pace_of, np.int16, (len(self.sums),))
+        return self._gather(_blocks.joined_pace_of, np.int16, (len(self.energy),))
 
     @property
     def scatter(self) -> FloatArray:
@@ -136,15 +138,11 @@ class DaskSamples:
         n_clusters = [self.n_clusters] * len(self.parts)
         paces = [pace] * len(self.parts)
         report = self._run(_blocks.select, self._shared(thresholds), paces, n_clusters)
-        for total, change in zip(self.sums, report.change.sums, strict=True):
-            total += change
-        self.counts += report.change.counts
+        self.clusters.add(report.change)
         self.energy = report.energy
 
     def view_losses(self, centers: tuple[FloatArray, ...]) -> FloatArray:
-        return losses_around_means(
-            self.energy, self.counts, centers, self._loss_of_selected
-        )
+        return self.clusters.view_losses(self.energy, centers, self._loss_of_selected)
 
     def sweep(
         self,
@@ -155,12 +153,12 @@ class DaskSamples:
         paths = [self.snapshot and self.snapshot(i) for i in range(len(self.parts))]
         step = self._shared((centers, view_losses, exponents))
         report = self._run(_blocks.sweep, step, paths)
-        total = Moves.into(self.sums, self.counts, view_losses.copy())
-        total.add(report)
-        return total.outcome()
+        moves = Moves(clusters=self.clusters, view_losses=view_losses.copy())
+        moves.add(report)
+        return moves.outcome()
 
     def _run(self, operation: Callable[..., Any], *columns: Sequence[Any]) -> Any:
-        """One graph, one reduction: new states stay where they are."""
+        """Run an operation as one graph; new states stay on the workers."""
         parts = map_parts(operation, self.data.rows, self.parts, *columns)
         *self.parts, report = dask.persist(*parts, merged_reports(parts))
         return report.compute()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from manyview._files import whole_file
-from manyview._solvers._local import SampleState
+from manyview._solvers._state import SampleState
 from manyview.exceptions import CheckpointError
 
 DAMAGED = "{path} is damaged. Remove the checkpoint folder to begin anew."
@@ -60,7 +60,7 @@ def read_state(path: Path, n_rows: int, n_views: int, n_clusters: int) -> Sample
     ):
         raise CheckpointError(DAMAGED.format(path=path))
     state = SampleState.begin(labels, n_views)
-    state.selected = np.unpackbits(packed, axis=1, count=len(labels)).astype(bool)
+    state.weights = np.unpackbits(packed, axis=1, count=len(labels)).astype(bool)
     state.joined_pace = joined_pace.astype(np.int16)
     return state
 

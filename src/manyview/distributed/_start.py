@@ -10,7 +10,7 @@ import dask.array as da
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from manyview._solvers._nsmvc import Progress
+from manyview._solvers._nsmvc import LoopState
 from manyview._solvers._start import draw_seeds, seeding_rows, seeds_at
 from manyview._typing import FloatArray
 from manyview.cluster._base import as_labels
@@ -30,7 +30,7 @@ RandomState = np.random.RandomState
 
 def start_samples(
     data: DaskRows, X: Any, init: Any, n_clusters: int, random_state: RandomState
-) -> tuple[DaskSamples, Progress]:
+) -> tuple[DaskSamples, LoopState]:
     """Samples and first centres by the `init` parameter of the estimator."""
     if isinstance(init, str):
         start = {"k-means++": _kmeans_plusplus, "random": _random}[init]
@@ -53,7 +53,7 @@ def identify_start(init: Any, data: DaskRows) -> str:
 
 def _kmeans_plusplus(
     data: DaskRows, n_clusters: int, random_state: RandomState
-) -> tuple[DaskSamples, Progress]:
+) -> tuple[DaskSamples, LoopState]:
     """Seeds from a sample of the rows that fits this machine, as without a cluster."""
     rows = seeding_rows(data.n_samples, n_clusters, random_state)
     some = gather_rows(data, np.arange(data.n_samples) if rows is None else rows)
@@ -64,7 +64,7 @@ def _kmeans_plusplus(
 
 def _random(
     data: DaskRows, n_clusters: int, random_state: RandomState
-) -> tuple[DaskSamples, Progress]:
+) -> tuple[DaskSamples, LoopState]:
     """The paper's start. Not the draws of `NSMVC`: those take memory for all rows."""
     rows = sample_without_replacement(
         data.n_samples, n_clusters, random_state=random_state
@@ -81,12 +81,12 @@ def _random(
         [n_clusters] * n_parts,
     )
     samples = DaskSamples(data, dask.persist(*parts), n_clusters)
-    return samples, Progress(centers=seeds.centers(data.means))
+    return samples, LoopState(centers=seeds.centers(data.means))
 
 
 def _from_labels(
     data: DaskRows, labels: Any, n_clusters: int
-) -> tuple[DaskSamples, Progress]:
+) -> tuple[DaskSamples, LoopState]:
     pieces: Sequence[Any]
     if isinstance(labels, da.Array):
         if labels.shape != (data.n_samples,):
@@ -108,14 +108,14 @@ def _from_parts(
     parts: Sequence[Any],
     n_clusters: int,
     fallback: tuple[FloatArray, ...] | None,
-) -> tuple[DaskSamples, Progress]:
+) -> tuple[DaskSamples, LoopState]:
     *kept, report = dask.persist(*parts, merged_reports(parts))
     sums = report.compute()
-    empty = np.flatnonzero(sums.counts.sum(axis=0) == 0)
+    empty = np.flatnonzero(sums.masses.sum(axis=0) == 0)
     if fallback is None and empty.size:
         msg = (
             f"init labels use {n_clusters - empty.size} of n_clusters={n_clusters} "
             "clusters. Every cluster needs a first member."
         )
         raise ViewError(msg)
-    return DaskSamples(data, kept, n_clusters), Progress(centers=sums.means(fallback))
+    return DaskSamples(data, kept, n_clusters), LoopState(centers=sums.means(fallback))

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from manyview._random import random_source
-from manyview._typing import BoolArray, FloatArray, IntArray
+from manyview._typing import FloatArray, IntArray
 from manyview._views import check_views
 from manyview.cluster._clustering import Clustering, label_clustering
 from manyview.explain._margins import clustering_of
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
+    pass
 
 # Samples of a small cluster that are shown even if a proportional draw would miss them.
 FEWEST_PER_CLUSTER = 25
@@ -111,7 +111,7 @@ def _project(clustering: Clustering, samples: IntArray) -> SampleMap:
     planes = []
     for rows, weight in zip(clustering.rows, clustering.weights, strict=True):
         values = rows.dense_rows(samples)
-        missing = _missing(rows, samples)
+        missing = ~rows.present[samples]
         # A sample without the view is placed at its mean, where it changes nothing.
         values[missing] = rows.mean
         plane = _principal_plane(values)
@@ -123,12 +123,6 @@ def _project(clustering: Clustering, samples: IntArray) -> SampleMap:
         fused=_principal_plane(np.hstack(weighted)),
         views=tuple(planes[: clustering.n_views]),
     )
-
-
-def _missing(view: Rows, samples: IntArray) -> BoolArray:
-    if view.present is None:
-        return np.zeros(len(samples), dtype=bool)
-    return np.asarray(~view.present[samples])
 
 
 def _principal_plane(values: FloatArray) -> npt.NDArray[np.float64]:

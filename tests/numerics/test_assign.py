@@ -1,0 +1,84 @@
+"""Bounds that let samples skip a sweep hold for every distance that rounding allows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from manyview._numerics import _assign
+
+EXPONENTS = np.array([1.0, 0.6, 0.8])
+VIEW_LOSSES = np.array([40.0, 25.0, 60.0])
+
+
+def slopes():
+    slope = np.empty(3)
+    _assign.linearise(VIEW_LOSSES, EXPONENTS, slope, np.empty(3), np.empty(3))
+    return slope
+
+
+def sweep(assignment, distances, rounding, selected, labels):
+    """Upper and lower bounds, and the labels, after one sweep over all rows."""
+    n_rows = len(labels)
+    upper, lower = np.zeros(n_rows), np.full(n_rows, -np.inf)
+    exact, rows = np.ones(n_rows, dtype=bool), np.arange(n_rows)
+    labels = labels.astype(np.int32)
+    if assignment == "sequential":
+        # Losses so large that a move does not bend the tangent noticeably.
+        losses = VIEW_LOSSES.copy()
+        wide = np.full(3, 1e-3)
+        end = _assign.sweep_sequential(
+            *(distances, rounding, exact, rows, selected, EXPONENTS, slopes(), wide),
+            *(0, losses, labels, upper, lower),
+        )
+        assert end == n_rows
+    else:
+        left = _assign.sweep_majorize(
+            *(distances, rounding, exact, rows, selected, VIEW_LOSSES, EXPONENTS),
+            *(np.ones(n_rows, dtype=bool), np.zeros(3), labels, upper, lower),
+        )
+        assert left == 0
+    return upper, lower, labels
+
+
+@pytest.mark.parametrize("assignment", ["sequential", "majorize"])
+@given(seed=st.integers(0, 9999))
+def test_bounds_hold_whatever_rounding_did(assignment, seed):
+    rng = np.random.default_rng(seed)
+    distances = rng.uniform(0.5, 1.0, size=(3, 8, 4))
+    rounding = rng.uniform(0.0, 0.4, size=(3, 8))
+    selected = rng.random((3, 8)) < 0.8
+    labels = rng.integers(4, size=8)
+    upper, lower, labels = sweep(assignment, distances, rounding, selected, labels)
+    weights = slopes()[:, None] * selected
+    error = np.einsum("vi,vi->i", weights, rounding)
+    fused = np.einsum("vi,vij->ij", weights, distances)
+    own = fused[np.arange(8), labels]
+    fused[np.arange(8), labels] = np.inf
+    other = fused.min(axis=1)
+    some = selected.any(axis=0)
+    # The true distances may be larger or smaller by the error, and no more.
+    assert (upper[some] ** 2 >= (own + error)[some] - 1e-12).all()
+    assert (lower[some] ** 2 <= np.maximum(other - error, 0.0)[some] + 1e-12).all()
+    # Tight: bounds that say nothing would hold as well.
+    np.testing.assert_allclose(upper[some] ** 2, (own + error)[some])
+    tight = np.maximum(other - error, 0.0)[some]
+    np.testing.assert_allclose(lower[some] ** 2, tight, atol=1e-12)
+    # Without a view there is nothing to decide, in any sweep to come.
+    assert_array_equal(lower[~some], np.inf)
+
+
+@given(seed=st.integers(0, 9999))
+def test_a_selection_is_a_weight_of_0_or_1(seed):
+    rng = np.random.default_rng(seed)
+    distances = rng.uniform(0.5, 1.0, size=(3, 20, 4))
+    rounding = np.full((3, 20), 1e-12)
+    selected = rng.random((3, 20)) < 0.7
+    labels = rng.integers(4, size=20)
+    for weights in (selected, selected.astype(float)):
+        found = sweep("majorize", distances, rounding, weights, labels)
+        if weights is selected:
+            expected = found
+    for ours, theirs in zip(found, expected, strict=True):
+        assert_array_equal(ours, theirs)

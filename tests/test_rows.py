@@ -1,0 +1,116 @@
+"""Scaled rows: the same answers for dense and sparse views, and sound summaries."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+import manyview._rows._base
+from manyview._rows import mean_and_scatter, open_views
+from manyview._scaling import ViewScale, learn_scales
+from manyview._views import check_views
+
+
+def make_view(seed=0, n_samples=40, missing=True):
+    """Mostly zeros, far from the origin elsewhere; every fifth row is missing."""
+    rng = np.random.default_rng(seed)
+    view = (5.0 + rng.normal(size=(n_samples, 6))) * (rng.random((n_samples, 6)) < 0.4)
+    if missing:
+        view[::5] = np.nan
+    return view
+
+
+def opened(view, scale):
+    return open_views(check_views([view, np.ones((view.shape[0], 1))]), (scale, UNIT))[
+        0
+    ]
+
+
+UNIT = ViewScale(mode=None, shift=np.zeros(1), factor=np.ones(1), unit_rows=False)
+# Not the mean of the view, as when new samples come after `fit`.
+SHIFTED = ViewScale(
+    mode="zscore",
+    shift=np.array([1.0, 0.0, -2.0, 3.0, 0.5, 0.0]),
+    factor=np.array([0.5, 2.0, 1.0, 0.25, 1.0, 3.0]),
+    unit_rows=False,
+)
+PLAIN = ViewScale(mode=None, shift=np.zeros(6), factor=np.ones(6), unit_rows=False)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("scale", [SHIFTED, PLAIN])
+@pytest.mark.parametrize("missing", [True, False])
+def test_summaries_are_those_of_the_scaled_rows(convert, scale, missing):
+    view = make_view(missing=missing)
+    expected = ((view - scale.shift) * scale.factor)[~np.isnan(view).any(axis=1)]
+    mean = expected.mean(axis=0)
+    for rows in (
+        opened(convert(view), scale),
+        opened(convert(make_view(missing=missing)), scale).take(np.arange(len(view))),
+    ):
+        assert_allclose(rows.mean, mean)
+        assert_allclose(rows.scatter, ((expected - mean) ** 2).sum())
+
+
+def test_scatter_is_taken_around_the_mean():
+    rows = np.array([[3.0, 1.0], [5.0, 1.0]])
+    mean, scatter = mean_and_scatter(rows.sum(axis=0), (rows**2).sum(), 2)
+    assert_allclose(mean, [4.0, 1.0])
+    assert_allclose(scatter, 2.0)
+
+
+def test_scatter_of_a_constant_view_is_zero_and_not_rounding():
+    rows = np.full((7, 3), 0.1)
+    assert mean_and_scatter(rows.sum(axis=0), (rows**2).sum(), 7)[1] == 0.0
+    assert mean_and_scatter(np.zeros(3), 0.0, 0)[1] == 0.0
+
+
+@pytest.mark.parametrize("direct_below", [0, 256])
+@pytest.mark.parametrize("scale", [SHIFTED, PLAIN])
+def test_a_sparse_view_answers_as_the_dense_one(scale, direct_below, monkeypatch):
+    monkeypatch.setattr(manyview._rows._base, "ALWAYS_DIRECT_BELOW", direct_below)
+    view = make_view()
+    rng = np.random.default_rng(1)
+    centers, labels = rng.normal(size=(3, 6)), rng.integers(3, size=40).astype(np.int32)
+    part, picked = slice(10, 30), np.array([3, 4, 17])
+    answers = []
+    for rows in (opened(view, scale), opened(sparse.csr_array(view), scale)):
+        block = rows.read(part, rows.buffer(20))
+        prepared = rows.prepare(centers)
+        present = rows.present[part]
+        distances, rounding = np.empty((20, 3)), np.empty(20)
+        rows.distances(block, part, prepared, distances, rounding)
+        losses = np.empty(20)
+        rows.losses(block, part, prepared, labels[part], losses)
+        sums = np.zeros((3, 6))
+        positions = np.flatnonzero(present)
+        weights = rng.random(20)[positions] if not answers else answers[0][-1]
+        rows.add(block, positions, labels[part][positions], weights, sums)
+        points = rows.dense_rows(picked)
+        answers.append(
+            (
+                distances[present],
+                losses[present],
+                sums,
+                points,
+                rows.distances_to(block, part, points)[present],
+                weights,
+            )
+        )
+    for dense, other in zip(*answers, strict=True):
+        assert_allclose(other, dense, atol=1e-9)
+    # And as the definition says.
+    scaled = ((view - scale.shift) * scale.factor)[part]
+    known = ~np.isnan(scaled).any(axis=1)
+    expected = ((scaled[known, None] - centers) ** 2).sum(axis=2)
+    assert_allclose(answers[0][0], expected)
+    own = expected[np.arange(known.sum()), labels[part][known]]
+    assert_allclose(answers[0][1], own)
+
+
+def test_a_scale_learned_without_the_missing_rows_leaves_them_out():
+    checked = check_views([make_view(), np.ones((40, 1))])
+    rows = open_views(checked, learn_scales(checked, "zscore"))[0]
+    assert rows.present.sum() == 32
+    assert_allclose(rows.mean, 0.0, atol=1e-12)
+    assert_allclose(rows.dense_rows(np.arange(0, 40, 5)), 0.0)
