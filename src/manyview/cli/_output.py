@@ -4,7 +4,6 @@ without --force."""
 from __future__ import annotations
 
 import csv
-import json
 import re
 import shutil
 import sys
@@ -227,61 +226,3 @@ def escape(name: str) -> str:
 def unescape(cell: str) -> str:
     """The name that `escape` was given."""
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
-
-
-def read_result(folder: Path) -> dict[str, Any]:
-    """The summary of a result folder."""
-    path = folder / SUMMARY
-    if not path.is_file():
-        msg = (
-            f"{folder} is not a result of manyview cluster: it has no {SUMMARY}. "
-            "Pass the folder that was given as --out."
-        )
-        raise DatasetError(msg)
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        msg = f"{path} is damaged ({error}). Run manyview cluster again."
-        raise DatasetError(msg) from error
-    if not isinstance(summary, dict) or "request" not in summary:
-        msg = f"{path} was not written by manyview cluster."
-        raise DatasetError(msg)
-    wrong = _find_wrong(summary)
-    if wrong is not None:
-        msg = f"{path} has no sound {wrong!r} any more. Run manyview cluster again."
-        raise DatasetError(msg)
-    return summary
-
-
-def _find_wrong(summary: dict[str, Any]) -> str | None:
-    """The first entry that `manyview report` needs and that is not what was written."""
-    texts = [("command", summary.get("command")), ("method", summary.get("method"))]
-    request, choice = summary["request"], summary.get("choice")
-    if not isinstance(request, dict):
-        return "request"
-    sources, variables = request.get("sources"), request.get("variables") or []
-    if not _all_are(sources, str) or not sources:
-        return "sources"
-    if not _all_are(variables, str):
-        return "variables"
-    texts.append(("align", request.get("align")))
-    texts += [(name, request.get(name) or "") for name in ("labels", "ids")]
-    for name, value in texts:
-        if not isinstance(value, str):
-            return name
-    if request.get("header") not in (None, True, False):
-        return "header"
-    if choice is not None:
-        if not isinstance(choice, dict):
-            return "choice"
-        for name in ("candidates", "weakest", "agreement"):
-            if not _all_are(choice.get(name), int, float):
-                return name
-        for name in ("n_clusters", "threshold", "reached"):
-            if not isinstance(choice.get(name), (int, float)):
-                return name
-    return None
-
-
-def _all_are(values: Any, *kinds: type) -> bool:
-    return isinstance(values, list) and all(isinstance(v, kinds) for v in values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,7 +56,7 @@ def report_command(
     from manyview._model_file import load_model
     from manyview.reporting._report import write_report
 
-    summary = _output.read_result(result)
+    summary = _stored_summary(result)
     path = out or result / _output.REPORT
     _output.check_file(path, force=True)
     data = load_sources(_stored_request(summary))
@@ -80,6 +81,59 @@ def report_command(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_report(path, clustering, options, method=method, estimator=model)
     _render.line(f"Written to {path}.")
+
+
+def _stored_summary(folder: Path) -> dict[str, Any]:
+    path = folder / _output.SUMMARY
+    if not path.is_file():
+        msg = (
+            f"{folder} is not a result of manyview cluster: it has no {path.name}. "
+            "Pass the folder that was given as --out."
+        )
+        raise DatasetError(msg)
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        msg = f"{path} is damaged ({error}). Run manyview cluster again."
+        raise DatasetError(msg) from error
+    if not isinstance(summary, dict) or "request" not in summary:
+        msg = f"{path} was not written by manyview cluster."
+        raise DatasetError(msg)
+    wrong = _find_wrong(summary)
+    if wrong is not None:
+        msg = f"{path} has no sound {wrong!r} any more. Run manyview cluster again."
+        raise DatasetError(msg)
+    return summary
+
+
+def _find_wrong(summary: dict[str, Any]) -> str | None:
+    """The first entry that the report needs and that is not what was written."""
+    request, choice = summary["request"], summary.get("choice")
+    if not isinstance(request, dict):
+        return "request"
+    if not isinstance(choice, dict | None):
+        return "choice"
+    sources = request.get("sources")
+    sound = {
+        "command": isinstance(summary.get("command"), str),
+        "method": isinstance(summary.get("method"), str),
+        "sources": _all_are(sources, str) and bool(sources),
+        "variables": _all_are(request.get("variables") or [], str),
+        "align": isinstance(request.get("align"), str),
+        "labels": isinstance(request.get("labels") or "", str),
+        "ids": isinstance(request.get("ids") or "", str),
+        "header": request.get("header") in (None, True, False),
+    }
+    if choice is not None:
+        for name in ("candidates", "weakest", "agreement"):
+            sound[name] = _all_are(choice.get(name), int, float)
+        for name in ("n_clusters", "threshold", "reached"):
+            sound[name] = isinstance(choice.get(name), (int, float))
+    return next((name for name, is_sound in sound.items() if not is_sound), None)
+
+
+def _all_are(values: Any, *kinds: type) -> bool:
+    return isinstance(values, list) and all(isinstance(v, kinds) for v in values)
 
 
 def _stored_choice(summary: dict[str, Any]) -> ClusterCountChoice | None:

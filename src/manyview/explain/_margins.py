@@ -216,15 +216,11 @@ def confidence(clustering: Clustering) -> FloatArray:
 
 def _nearest(view: Rows, centers: FloatArray) -> IntArray:
     """(n_samples,), the nearest centre in one view; -1 for samples without the view."""
-    from manyview._solvers._table import DistanceTable, sample_blocks
+    from manyview._solvers._nearest import nearest_clusters
 
-    nearest = np.empty(view.n_samples, dtype=np.int32)
-    blocks = sample_blocks((view,))
-    table = DistanceTable((view,), blocks[0].stop, len(centers))
-    prepared = [view.prepare(centers)]
-    for rows in blocks:
-        table.load(rows, prepared)
-        nearest[rows] = table.distances[0].argmin(axis=1)
+    # A sample without its only view has no share to divide by.
+    with np.errstate(invalid="ignore"):
+        nearest = nearest_clusters((view,), (centers,), np.ones(1))
     if view.present is not None:
         nearest[~view.present] = -1
     return nearest
