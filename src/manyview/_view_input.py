@@ -37,8 +37,8 @@ class ViewInput:
     def _validate_params(self) -> None:
         """Check the parameters; True and False are numbers to Python, not here."""
         super()._validate_params()  # type: ignore[misc]
-        for name, allowed in self._parameter_constraints.items():
-            value = getattr(self, name)
+        for name, value in self.get_params(deep=False).items():  # type: ignore[attr-defined]
+            allowed = self._parameter_constraints.get(name, ["boolean"])
             if isinstance(value, bool) and "boolean" not in allowed:
                 msg = (
                     f"The {name!r} parameter of {type(self).__name__} is {value}, "

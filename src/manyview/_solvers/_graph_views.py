@@ -122,6 +122,15 @@ def usable_rows(view: Rows, *, unit_rows: bool) -> BoolArray:
     return np.asarray(present & (view.sq_norms > 0.0) if unit_rows else present)
 
 
+def draw_anchors(
+    n_samples: int, n_anchors: int, random_state: np.random.RandomState
+) -> IntArray:
+    """Samples that graphs are learned from, in ascending order."""
+    if n_samples <= n_anchors:
+        return np.arange(n_samples)
+    return np.sort(random_state.choice(n_samples, n_anchors, replace=False))
+
+
 def learn_graphs(
     views: tuple[Rows, ...],
     usable: Sequence[BoolArray],
@@ -138,9 +147,7 @@ def learn_graphs(
     part are anchors.
     """
     n_samples = views[0].n_samples
-    drawn = np.arange(n_samples)
-    if n_samples > n_anchors:
-        drawn = np.sort(random_state.choice(n_samples, n_anchors, replace=False))
+    drawn = draw_anchors(n_samples, n_anchors, random_state)
     drafts = [
         _draft(view, drawn, np.flatnonzero(mask[drawn]), n_components, n_neighbors)
         for view, mask in zip(views, usable, strict=True)

@@ -18,9 +18,9 @@ from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
 from manyview.cluster._nsmvc import NSMVC
 from manyview.embedding._graph_views import (
-    DIFFUSION,
-    JOINT,
     check_neighbors,
+    embedding_names,
+    open_embedded,
     place_views,
     usable_views,
 )
@@ -223,12 +223,7 @@ class GraphNSMVC(NSMVC):
         return open_views(placed, self._embedding_scales)
 
     def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
-        from manyview._rows import open_views
-
-        rows = open_views(views, self.scales_)
-        usable = usable_views(rows, self.scales_)
-        placed = place_views(self._graph, rows, usable, views.names, np.float32)
-        return open_views(placed, self._embedding_scales)
+        return open_embedded(views, self.scales_, self._graph, self._embedding_scales)
 
     def _center_scales(self) -> tuple[ViewScale, ...]:
         return self._embedding_scales
@@ -253,7 +248,7 @@ class GraphNSMVC(NSMVC):
             setattr(self, name, getattr(self, name)[:n_views])
         self.unexplained_ = np.where(known, self.unexplained_, 1.0)
         self.joined_pace_ = best.joined_pace[:n_views]
-        self.embedding_names_ = [*self.view_names_, JOINT, DIFFUSION]
+        self.embedding_names_ = list(embedding_names(self.view_names_))
 
     def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
         return self._centers, self._slopes

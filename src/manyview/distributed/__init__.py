@@ -4,6 +4,8 @@ from manyview._extras import import_extra
 
 import_extra("distributed", "dask", "manyview.distributed")
 
-from manyview.distributed._nsmvc import DaskNSMVC  # noqa: E402 - after the check above
+# After the check above.
+from manyview.distributed._graph_nsmvc import DaskGraphNSMVC  # noqa: E402
+from manyview.distributed._nsmvc import DaskNSMVC  # noqa: E402
 
-__all__ = ["DaskNSMVC"]
+__all__ = ["DaskGraphNSMVC", "DaskNSMVC"]

@@ -7,7 +7,7 @@ same arguments, to the same bits.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -27,6 +27,7 @@ from manyview._scaling import (
     feature_range,
 )
 from manyview._solvers._cluster_sums import ClusterSums, member_sums
+from manyview._solvers._graph_views import GraphModel
 from manyview._solvers._local import LocalSamples
 from manyview._solvers._nearest import fused_scores, nearest_clusters
 from manyview._solvers._start import Seeds, nearest_seeds
@@ -35,9 +36,11 @@ from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
 from manyview.distributed._snapshot import read_state, write_state
 from manyview.distributed._spool import spooled
+from manyview.embedding._graph_views import place_views, usable_views
 from manyview.exceptions import ViewError
 
 Centers = tuple[FloatArray, ...]
+Opener = Callable[[ViewSet], tuple[Rows, ...]]
 
 # Random labels are drawn in panels of so many rows, whatever the chunks.
 PANEL_ROWS = 1 << 16
@@ -327,18 +330,30 @@ def begin_nearest(rows: tuple[Rows, ...], model: tuple[Centers, FloatArray]) -> 
     return Part(state=SampleState.begin(labels, len(rows)))
 
 
-def predict(
-    views: ViewSet, model: tuple[tuple[ViewScale, ...], Centers, FloatArray]
-) -> IntArray:
-    scales, centers, weights = model
-    return nearest_clusters(open_views(views, scales), centers, weights)
+def embed(
+    rows: tuple[Rows, ...],
+    model: tuple[GraphModel, tuple[ViewScale, ...], tuple[str, ...]],
+) -> ViewSet:
+    """Embeddings of a part; model : graphs, scales and names of the views."""
+    graph, scales, names = model
+    placed = place_views(graph, rows, usable_views(rows, scales), names, np.float32)
+    for view in rows:
+        view.release()
+    return placed
 
 
-def transform(
-    views: ViewSet, model: tuple[tuple[ViewScale, ...], Centers, FloatArray]
-) -> FloatArray:
-    scales, centers, weights = model
-    found = fused_scores(open_views(views, scales), centers, weights)
+def opened(views: ViewSet, opener: Opener) -> tuple[Rows, ...]:
+    return opener(views)
+
+
+def predict(views: ViewSet, model: tuple[Opener, Centers, FloatArray]) -> IntArray:
+    opener, centers, weights = model
+    return nearest_clusters(opener(views), centers, weights)
+
+
+def transform(views: ViewSet, model: tuple[Opener, Centers, FloatArray]) -> FloatArray:
+    opener, centers, weights = model
+    found = fused_scores(opener(views), centers, weights)
     return np.concatenate([np.sqrt(scores) for _, scores in found])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dask
@@ -32,28 +33,57 @@ def open_data(
     Values are checked on the way: a bad row raises `ViewError`. With `identify` the
     values are digested as well.
     """
-    limits = worker_memory()
-    _check_part_size(views, limits)
-    if persist == "auto":
-        fits = views.nbytes <= PERSIST_SHARE * sum(limits)
-        persist = "memory" if fits else "disk"
+    _check_part_size(views, worker_memory())
+    # Reading and storing a part is one task.
+    persist = _where(persist, views.nbytes)
     parts = views.parts(_blocks.spool if persist == "disk" else _blocks.keep)
+    return _open(parts, views.names, views.lengths, scale, persist, identify)
+
+
+def open_parts(
+    parts: Sequence[Any],
+    names: tuple[str, ...],
+    lengths: tuple[int, ...],
+    scale: str | None,
+    persist: str | None,
+    *,
+    nbytes: int,
+) -> DaskRows:
+    """The same of parts that were computed; nbytes : size of all in memory."""
+    persist = _where(persist, nbytes)
+    if persist == "disk":
+        parts = map_parts(_blocks.spool, parts)
+    return _open(parts, names, lengths, scale, persist, identify=False)
+
+
+def _where(persist: str | None, nbytes: int) -> str | None:
+    if persist != "auto":
+        return persist
+    fits = nbytes <= PERSIST_SHARE * sum(worker_memory())
+    return "memory" if fits else "disk"
+
+
+def _open(
+    parts: Sequence[Any],
+    names: tuple[str, ...],
+    lengths: tuple[int, ...],
+    scale: str | None,
+    persist: str | None,
+    identify: bool,
+) -> DaskRows:
     if persist is not None:
         parts = dask.persist(*parts)
-    scales, contents = _learn_scales(parts, views.names, scale, identify)
-    keep_scaled = [persist == "memory"] * len(parts)
+    scales, contents = _learn_scales(parts, names, scale, identify)
     rows = map_parts(
         _blocks.open_rows,
         parts,
         shared(scales, len(parts)),
-        keep_scaled,
-        [views.n_samples] * len(parts),
+        [persist == "memory"] * len(parts),
+        [sum(lengths)] * len(parts),
     )
     if persist is not None:
         rows = list(dask.persist(*rows))
-    return DaskRows(
-        rows=tuple(rows), lengths=views.lengths, scales=scales, contents=contents
-    )
+    return DaskRows(rows=tuple(rows), lengths=lengths, scales=scales, contents=contents)
 
 
 def worker_memory() -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -105,6 +106,8 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     """
 
     assignment = "majorize"
+    # What `to_local` makes of the fitted model.
+    _local: ClassVar[type[NSMVC]] = NSMVC
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         name: allowed
@@ -173,13 +176,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
         # On the default scheduler parts run side by side in this very process.
         with one_blas_thread(), self._cluster_errors():
-            data = open_data(
-                self._read(X, reset=True),
-                self.scale,
-                self.persist,
-                identify=self.checkpoint is not None,
-            )
-            self.scales_ = data.scales
+            data = self._open_data(X)
             checkpoint = self._open_checkpoint(data)
             tell = on_iteration or report_progress(self.verbose)
             best = choose_restart(self._restarts(X, data, checkpoint, tell))
@@ -187,6 +184,17 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             if checkpoint is not None:
                 checkpoint.remove()
         self._warn_unless_converged(best)
+
+    def _open_data(self, X: Any) -> DaskRows:
+        """What the loop runs on; sets the fitted attributes that it depends on."""
+        views, identify = self._read(X, reset=True), self.checkpoint is not None
+        data = open_data(views, self.scale, self.persist, identify=identify)
+        self.scales_ = data.scales
+        return data
+
+    def _opener(self) -> Callable[..., Any]:
+        """From the checked views of a part to the rows that distances are taken of."""
+        return partial(open_views, scales=self.scales_)
 
     def fit_clustering(
         self, X: Any, *, on_iteration: OnRestartIteration | None = None
@@ -247,8 +255,9 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             return super().score(X)
         views = self._read(X, reset=False)
         parts = views.parts(_blocks.keep)
-        rows = map_parts(open_views, parts, shared(self.scales_, len(parts)))
-        data = DaskRows(rows=tuple(rows), lengths=views.lengths, scales=self.scales_)
+        rows = map_parts(_blocks.opened, parts, shared(self._opener(), len(parts)))
+        scales = self._center_scales()
+        data = DaskRows(rows=tuple(rows), lengths=views.lengths, scales=scales)
         centers, weights = self._linear_model()
         nearest = map_parts(
             _blocks.begin_nearest, rows, shared((centers, weights), len(rows))
@@ -257,16 +266,16 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         return -float(unexplained(samples, centers).sum())
 
     def to_local(self) -> NSMVC:
-        """The fitted model as an `NSMVC`, with the labels in this machine's memory.
+        """The fitted model without Dask, with the labels in this machine's memory.
 
         Returns
         -------
-        model : NSMVC
+        model : NSMVC or GraphNSMVC
             For everything that works on one machine: saving, explanations, reports.
         """
         check_is_fitted(self)
-        names = set(NSMVC().get_params()) & set(self.get_params())
-        model = NSMVC(**{name: getattr(self, name) for name in names})
+        names = set(self._local().get_params()) & set(self.get_params())
+        model = self._local(**{name: getattr(self, name) for name in names})
         model.set_params(assignment="majorize")
         for name, value in vars(self).items():
             if name.endswith("_") or name in self._private_fitted:
@@ -360,7 +369,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """A dask array with one entry, of some shape, per sample."""
         views = self._read(X, reset=False)
         parts = views.parts(_blocks.keep)
-        model = shared((self.scales_, *self._linear_model()), len(parts))
+        model = shared((self._opener(), *self._linear_model()), len(parts))
         pieces = [
             da.from_delayed(piece, (n_rows, *shape), dtype)
             for piece, n_rows in zip(
@@ -372,8 +381,13 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     def _open_checkpoint(self, data: DaskRows) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
+        seeds = self._restart_seeds()
+        return Checkpoint(Path(self.checkpoint), self._identity(data), seeds)
+
+    def _identity(self, data: DaskRows) -> dict[str, Any]:
+        """What a checkpoint must agree in to be continued."""
         seed = self.random_state
-        identity = {
+        return {
             "version": __version__,
             "n_clusters": int(self.n_clusters),
             "pace_start": float(self.pace_start),
@@ -385,9 +399,8 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             "random_state": int(seed) if isinstance(seed, Integral) else None,
             "n_samples": data.n_samples,
             "row chunks": digest(data.lengths),
-            "data": digest(*data.scales, *data.contents),
+            "data": digest(*self.scales_, *data.contents),
         }
-        return Checkpoint(Path(self.checkpoint), identity, self._restart_seeds())
 
     @contextmanager
     def _cluster_errors(self) -> Iterator[None]:

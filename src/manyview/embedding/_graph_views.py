@@ -153,7 +153,7 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
         fresh.graph_weights_ = fresh._graph.weights
         fresh.joint_eigenvalues_ = fresh._graph.eigenvalues
         fresh.view_sizes_out_ = list(fresh._graph.widths)
-        fresh.embedding_names_ = [*fresh.view_names_, JOINT, DIFFUSION]
+        fresh.embedding_names_ = list(embedding_names(fresh.view_names_))
         self.__dict__ = fresh.__dict__
         return self
 
@@ -260,7 +260,27 @@ def place_views(
     present = tuple(
         None if mask.all() else mask for mask in (*known, everyone, everyone)
     )
-    return ViewSet(arrays=arrays, present=present, names=(*names, JOINT, DIFFUSION))
+    return ViewSet(arrays=arrays, present=present, names=embedding_names(names))
+
+
+def open_embedded(
+    views: ViewSet,
+    scales: tuple[ViewScale, ...],
+    graph: GraphModel,
+    embedding_scales: tuple[ViewScale, ...],
+) -> tuple[Rows, ...]:
+    """Scaled rows of the embeddings of samples."""
+    from manyview._rows import open_views
+
+    rows = open_views(views, scales)
+    usable = usable_views(rows, scales)
+    placed = place_views(graph, rows, usable, views.names, np.float32)
+    return open_views(placed, embedding_scales)
+
+
+def embedding_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the embeddings of some views."""
+    return (*names, JOINT, DIFFUSION)
 
 
 def _reject_taken_names(names: tuple[str, ...]) -> None:

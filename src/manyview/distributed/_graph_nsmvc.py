@@ -1,0 +1,173 @@
+"""NSMVC on graph views on a Dask cluster, as a scikit-learn clusterer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from numbers import Integral
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from manyview._random import random_source
+from manyview._solvers._graph_views import draw_anchors, learn_graphs
+from manyview._threads import one_blas_thread
+from manyview.cluster import NSMVC, GraphNSMVC
+from manyview.distributed import _blocks
+from manyview.distributed._data import gather_rows, open_data, open_parts
+from manyview.distributed._nsmvc import DaskNSMVC
+from manyview.distributed._samples import DaskRows, map_parts, shared
+from manyview.embedding._graph_views import (
+    check_neighbors,
+    embedding_names,
+    open_embedded,
+    usable_views,
+)
+
+
+class DaskGraphNSMVC(DaskNSMVC, GraphNSMVC):
+    """GraphNSMVC for views that are larger than one machine, on a Dask cluster.
+
+    The graphs are learned here, from the anchors alone; workers place their rows among
+    the anchors and keep the embeddings, which NSMVC clusters where they are. From the
+    same anchors and start it finds the labels of ``GraphNSMVC(assignment="majorize")``,
+    however the rows are cut.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, and of columns in each embedding.
+    n_neighbors : tuple of int, default=(5, 10, 20)
+        Neighbourhood sizes, from local to global structure.
+    n_anchors : int, default=2000
+        Samples that graphs are learned from, on this machine: it must have memory for
+        that many rows of every view.
+    pace_start, n_paces, max_iter, n_init, init, scale, view_sizes, checkpoint, \
+random_state, verbose
+        As in `DaskNSMVC`.
+    persist : {"auto", "memory", "disk"} or None, default="auto"
+        Where workers keep the embeddings between iterations, as in `DaskNSMVC`. The
+        views themselves are read three times and not kept.
+
+    Attributes
+    ----------
+    labels_ : dask array of shape (n_samples,)
+        Cluster of each sample, in the workers' memory.
+    joined_pace_ : dask array of shape (n_views, n_samples)
+        Pace at which each sample was first selected; 0 if it lacks the view.
+    view_weights_, unexplained_, graph_weights_, embedding_names_, cluster_centers_, \
+exponents_, thresholds_, view_losses_, objective_, n_iter_, history_, scales_, \
+view_names_, n_features_in_
+        As in `GraphNSMVC`.
+
+    See Also
+    --------
+    GraphNSMVC : The same on one machine.
+    DaskNSMVC : The paper's method, on the features themselves.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from manyview.distributed import DaskGraphNSMVC
+    >>> sound = da.from_array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]], (2, 2))
+    >>> light = da.from_array([[3.0], [3.1], [9.0], [9.2]], (3, 1))
+    >>> model = DaskGraphNSMVC(n_clusters=2, random_state=0).fit([sound, light])
+    >>> model.labels_.compute().tolist()
+    [0, 0, 1, 1]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DaskNSMVC._parameter_constraints,
+        "n_neighbors": GraphNSMVC._parameter_constraints["n_neighbors"],
+        "n_anchors": GraphNSMVC._parameter_constraints["n_anchors"],
+    }
+    _local: ClassVar[type[NSMVC]] = GraphNSMVC
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_neighbors: Sequence[int] = (5, 10, 20),
+        n_anchors: int = 2000,
+        pace_start: float = 0.5,
+        n_paces: int = 6,
+        max_iter: int = 50,
+        n_init: int = 10,
+        init: Any = "k-means++",
+        scale: str | None = "auto",
+        view_sizes: Sequence[int] | None = None,
+        persist: str | None = "auto",
+        checkpoint: str | Path | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        DaskNSMVC.__init__(
+            self,
+            n_clusters,
+            pace_start=pace_start,
+            n_paces=n_paces,
+            max_iter=max_iter,
+            n_init=n_init,
+            init=init,
+            scale=scale,
+            view_sizes=view_sizes,
+            persist=persist,
+            checkpoint=checkpoint,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.n_neighbors = n_neighbors
+        self.n_anchors = n_anchors
+
+    def _open_data(self, X: Any) -> DaskRows:
+        views = self._read(X, reset=True)
+        identify = self.checkpoint is not None
+        raw = open_data(views, self.scale, None, identify=identify)
+        self.scales_ = raw.scales
+        random_state = random_source(self.random_state)
+        anchors = gather_rows(
+            raw, draw_anchors(raw.n_samples, self.n_anchors, random_state)
+        )
+        with one_blas_thread():
+            self._graph, _ = learn_graphs(
+                anchors,
+                usable_views(anchors, self.scales_),
+                n_components=self.n_clusters,
+                n_neighbors=check_neighbors(self.n_neighbors),
+                n_anchors=self.n_anchors,
+                random_state=random_state,
+            )
+        n_parts = len(raw.rows)
+        model = shared((self._graph, self.scales_, views.names), n_parts)
+        data = open_parts(
+            map_parts(_blocks.embed, raw.rows, model),
+            embedding_names(views.names),
+            raw.lengths,
+            "energy",
+            self.persist,
+            nbytes=raw.n_samples * sum(self._graph.widths) * 4,
+        )
+        self._embedding_scales = data.scales
+        # The embeddings follow from the rows, so these tell one fit from another.
+        return DaskRows(
+            rows=data.rows,
+            lengths=data.lengths,
+            scales=data.scales,
+            contents=raw.contents,
+        )
+
+    def _opener(self) -> Callable[..., Any]:
+        return partial(
+            open_embedded,
+            scales=self.scales_,
+            graph=self._graph,
+            embedding_scales=self._embedding_scales,
+        )
+
+    def _identity(self, data: DaskRows) -> dict[str, Any]:
+        sizes = [int(size) for size in self.n_neighbors if isinstance(size, Integral)]
+        return super()._identity(data) | {
+            "n_neighbors": sizes,
+            "n_anchors": int(self.n_anchors),
+        }
