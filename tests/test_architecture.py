@@ -30,7 +30,7 @@ LAYERS = [
     {"embedding"},
     {"cluster", "distributed"},
     {"metrics", "datasets"},
-    {"explain", "model_selection", "_model_file", "_model_check"},
+    {"explain", "model_selection", "_model_file", "_model_check", "_graph_file"},
     {"plotting", "reporting"},
     {"cli"},
 ]

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from scipy import sparse
 
-from manyview import NSMVC, DatasetError
+from manyview import NSMVC, DatasetError, GraphNSMVC
 from manyview._model_file import load_model, save_model
 from tests.fuzz.mutate import sealed_model
 
@@ -82,6 +83,89 @@ def test_round_trip_keeps_every_attribute(blobs, tmp_path, params):
     assert_array_equal(again.transform(views), model.transform(views))
     partial = {"light": views["light"]}
     assert_array_equal(again.predict(partial), model.predict(partial))
+
+
+@pytest.fixture(scope="module")
+def graph_views():
+    rng = np.random.default_rng(0)
+    truth = np.arange(90) % 3
+    groups = np.eye(3)[truth]
+    return {
+        "numbers": 3.0 * groups + rng.normal(size=(90, 3)),
+        "words": sparse.csr_array(rng.poisson(2.0 * groups.repeat(4, axis=1) + 0.05)),
+        "constant": np.ones((90, 2)),
+    }
+
+
+@pytest.fixture
+def saved_graph(graph_views, tmp_path):
+    model = GraphNSMVC(3, n_neighbors=(4, 8), n_anchors=60, n_init=2, random_state=0)
+    model.fit(graph_views)
+    return model, save_model(model, tmp_path / "graph.mvz")
+
+
+def test_graphs_keep_every_attribute(graph_views, saved_graph):
+    model, path = saved_graph
+    again = load_model(path)
+    assert type(again) is GraphNSMVC
+    assert vars(again).keys() == vars(model).keys()
+    for name, value in vars(model).items():
+        if name == "_graph":
+            value, other = pickle.dumps(value), pickle.dumps(again._graph)
+            assert len(value) == pytest.approx(len(other), rel=0.1)
+        elif name != "n_neighbors":
+            assert_same(vars(again)[name], value)
+    assert tuple(again.n_neighbors) == model.n_neighbors
+    assert_array_equal(again.predict(graph_views), model.labels_)
+    assert_array_equal(again.transform(graph_views), model.transform(graph_views))
+
+
+def test_load_model_refuses_graphs_that_do_not_fit(saved_graph):
+    _, path = saved_graph
+    with zipfile.ZipFile(path) as file:
+        arrays = dict(np.load(io.BytesIO(file.read("arrays.npz"))))
+    parts = [name for name in arrays if name[-1].isdigit() or "anchors" in name]
+    parts += ["slopes", "graph_weights", "graph_eigenvalues"]
+    whole = path.read_bytes()
+    for name in parts:
+        array = arrays[name]
+        for forged in (array[:-1], np.concatenate([array, array]), array.astype("U5")):
+            path.write_bytes(whole)
+            forge(path, **{name: forged})
+            with pytest.raises(DatasetError, match="not a complete manyview model"):
+                load_model(path)
+    path.write_bytes(whole)
+    forge(path, anchors_1_indices=arrays["anchors_1_indices"] + 100)
+    with pytest.raises(DatasetError, match="not a complete manyview model"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("anchors", ["dense", "sparse"]),
+        ("anchors", ["dense", "other", None]),
+        ("n_neighbors", [8, 4]),
+        ("n_neighbors", []),
+        ("n_neighbors", [4, 8.5]),
+    ],
+)
+def test_load_model_refuses_graph_content_that_does_not_fit(saved_graph, where, value):
+    _, path = saved_graph
+    content = read_json(path, "model.json")
+    content["graph"][where] = value
+    forge(path, content)
+    with pytest.raises(DatasetError, match="not a complete manyview model"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("estimator", ["AMGL", "NSMVC", None])
+def test_load_model_refuses_another_kind_of_model(saved_graph, estimator):
+    _, path = saved_graph
+    content = read_json(path, "model.json") | {"estimator": estimator}
+    forge(path, content)
+    with pytest.raises(DatasetError, match="not a complete manyview model"):
+        load_model(path)
 
 
 def test_round_trip_keeps_an_array_as_start_and_column_names(blobs, tmp_path):

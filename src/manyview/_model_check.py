@@ -6,7 +6,7 @@ beyond their arrays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from manyview._results import PaceRecord
 from manyview._scaling import SCALES
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+CheckGraph = Callable[[Mapping[str, Any], Arrays, list[int], int], list[int]]
 
 # Numbers in the state of NumPy's Mersenne twister.
 STATE_SIZE = 624
@@ -30,43 +31,52 @@ HISTORY_PER_VIEW = frozenset({"view_losses", "exponents", "n_selected"})
 HISTORY_WHOLE = frozenset({"stage", "iteration", "n_moved", "n_selected"})
 
 
-def check_model(content: Mapping[str, Any], arrays: Arrays) -> None:
-    """Raise ValueError, with what is wrong, unless all parts belong together."""
-    n_features = _check_layout(content)
+def check_model(
+    content: Mapping[str, Any], arrays: Arrays, check_graph: CheckGraph
+) -> None:
+    """Raise ValueError, with what is wrong, unless all parts belong together.
+
+    check_graph : checks the graphs of a model that has some, see `_graph_file.py`.
+    """
+    n_features = check_layout(content)
     params = content["params"]
-    _need(isinstance(params, dict), "params is no object")
+    need(isinstance(params, dict), "params is no object")
     n_clusters = params.get("n_clusters")
-    _need(
+    need(
         type(n_clusters) is int and n_clusters > 0,
         f"n_clusters is {n_clusters!r}, not a positive whole number",
     )
     for value in params.values():
         _check_param(value, arrays)
     n_views = len(n_features)
+    widths = n_features
+    if "graph" in content:
+        widths = check_graph(content["graph"], arrays, n_features, n_clusters)
+    for space, width in enumerate(widths):
+        check_array(arrays, f"centers_{space}", "f", (n_clusters, width), finite=True)
     for v, width in enumerate(n_features):
-        _check(arrays, f"centers_{v}", "f", (n_clusters, width), finite=True)
-        _check(arrays, f"shift_{v}", "f", (width,), finite=True)
-        _check(arrays, f"factor_{v}", "f", (width,), finite=True)
+        check_array(arrays, f"shift_{v}", "f", (width,), finite=True)
+        check_array(arrays, f"factor_{v}", "f", (width,), finite=True)
     for name in PER_VIEW:
-        _check(arrays, name, "f", (n_views,), finite=name != "unexplained_")
+        check_array(arrays, name, "f", (n_views,), finite=name != "unexplained_")
     labels = arrays["labels_"]
-    _check(arrays, "labels_", "iu", (labels.size,))
-    _need(
+    check_array(arrays, "labels_", "iu", (labels.size,))
+    need(
         labels.size > 0 and labels.min() >= 0 and labels.max() < n_clusters,
         f"labels_ has labels outside 0..{n_clusters - 1}",
     )
-    _check(arrays, "joined_pace_", "iu", (n_views, labels.size))
-    _check_history(arrays, n_views)
+    check_array(arrays, "joined_pace_", "iu", (n_views, labels.size))
+    _check_history(arrays, len(widths))
     if "feature_names_in_" in arrays:
-        _check(arrays, "feature_names_in_", "U", (sum(n_features),))
+        check_array(arrays, "feature_names_in_", "U", (sum(n_features),))
         "".join(arrays["feature_names_in_"].tolist()).encode("utf-8")
 
 
-def _check_layout(content: Mapping[str, Any]) -> list[int]:
+def check_layout(content: Mapping[str, Any]) -> list[int]:
     """Number of features of every view."""
     layout, scales = content["layout"], content["scales"]
     names, n_features = layout["names"], layout["n_features"]
-    _need(
+    need(
         isinstance(names, list)
         and all(isinstance(name, str) for name in names)
         and len(set(names)) == len(names) > 0,
@@ -74,19 +84,19 @@ def _check_layout(content: Mapping[str, Any]) -> list[int]:
     )
     # Half a surrogate pair could be neither shown nor written.
     "".join(names).encode("utf-8")
-    _need(isinstance(layout["named"], bool), "named is neither true nor false")
-    _need(
+    need(isinstance(layout["named"], bool), "named is neither true nor false")
+    need(
         isinstance(n_features, list)
         and all(type(width) is int and width > 0 for width in n_features),
         "n_features holds no positive whole numbers",
     )
-    _need(
+    need(
         isinstance(scales, list) and len(names) == len(n_features) == len(scales),
         "names, n_features and scales differ in length",
     )
     _check_feature_names(layout.get("feature_names", []), n_features)
     for scale in scales:
-        _need(
+        need(
             scale["mode"] in (None, *SCALES) and isinstance(scale["unit_rows"], bool),
             f"no scale is called {scale!r}",
         )
@@ -95,12 +105,12 @@ def _check_layout(content: Mapping[str, Any]) -> list[int]:
 
 def _check_feature_names(names: Any, n_features: list[int]) -> None:
     """Per view one text per feature, or none at all; files of old have no names."""
-    _need(
+    need(
         isinstance(names, list) and len(names) in (0, len(n_features)),
         "feature_names are not one list per view",
     )
     for own, width in zip(names, n_features, strict=False):
-        _need(
+        need(
             own is None
             or (
                 isinstance(own, list)
@@ -115,12 +125,12 @@ def _check_feature_names(names: Any, n_features: list[int]) -> None:
 def _check_param(value: Any, arrays: Arrays) -> None:
     """A tagged parameter must refer to an array of its kind."""
     if not isinstance(value, dict):
-        _need(not isinstance(value, list), f"a parameter is {value!r}")
+        need(not isinstance(value, list), f"a parameter is {value!r}")
         return
     if "random_state" in value:
         algorithm, position, has_gauss, _ = value["rest"]
-        _check(arrays, value["random_state"], "u", (STATE_SIZE,))
-        _need(
+        check_array(arrays, value["random_state"], "u", (STATE_SIZE,))
+        need(
             algorithm == "MT19937"
             and type(position) is int
             and 0 <= position <= STATE_SIZE
@@ -128,8 +138,8 @@ def _check_param(value: Any, arrays: Arrays) -> None:
             "the state of random_state is out of range",
         )
         return
-    _need(isinstance(value["as_list"], bool), "as_list is neither true nor false")
-    _need(arrays[value["array"]].dtype.kind in "biuf", "a parameter holds no numbers")
+    need(isinstance(value["as_list"], bool), "as_list is neither true nor false")
+    need(arrays[value["array"]].dtype.kind in "biuf", "a parameter holds no numbers")
 
 
 def _check_history(arrays: Arrays, n_views: int) -> None:
@@ -137,10 +147,10 @@ def _check_history(arrays: Arrays, n_views: int) -> None:
     for name in PaceRecord.__dataclass_fields__:
         shape = (n_records, n_views) if name in HISTORY_PER_VIEW else (n_records,)
         kinds = "iu" if name in HISTORY_WHOLE else "f"
-        _check(arrays, f"history_{name}", kinds, shape)
+        check_array(arrays, f"history_{name}", kinds, shape)
 
 
-def _check(
+def check_array(
     arrays: Arrays,
     name: str,
     kinds: str,
@@ -149,16 +159,16 @@ def _check(
     finite: bool = False,
 ) -> None:
     array = arrays[name]
-    _need(
+    need(
         array.dtype.kind in kinds and array.dtype.isnative and array.shape == shape,
         f"{name} has type {array.dtype} and shape {array.shape}, expected {shape}",
     )
     if kinds == "f":
-        _need(array.dtype == np.float64, f"{name} has type {array.dtype}, not float64")
+        need(array.dtype == np.float64, f"{name} has type {array.dtype}, not float64")
     if finite:
-        _need(bool(np.isfinite(array).all()), f"{name} holds NaN or infinity")
+        need(bool(np.isfinite(array).all()), f"{name} holds NaN or infinity")
 
 
-def _need(condition: bool, trouble: str) -> None:
+def need(condition: bool, trouble: str) -> None:
     if not condition:
         raise ValueError(trouble)

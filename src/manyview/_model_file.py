@@ -1,4 +1,4 @@
-"""Fitted NSMVC models in one file, without pickle.
+"""Fitted models in one file, without pickle.
 
 A model file is a zip archive of three members: ``header.json`` says what the file is
 and holds the checksums of the other two; ``model.json`` has parameters and names;
@@ -20,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from manyview._files import whole_file
+from manyview._graph_file import check_graph, pack_graph, restore_graph
 from manyview._model_check import check_model
 from manyview._results import pack_history, unpack_history
 from manyview._scaling import ViewScale
 from manyview._views import ViewLayout
-from manyview.cluster import NSMVC
+from manyview.cluster import NSMVC, GraphNSMVC
 from manyview.datasets._guards import Budget
 from manyview.datasets._read_arrays import load_npz
 from manyview.exceptions import DatasetError
@@ -64,20 +65,25 @@ PLAIN_ARRAYS = (
 )
 
 
+# Estimators that can be stored, by the name in the file.
+KINDS: dict[str, type[NSMVC]] = {"NSMVC": NSMVC, "GraphNSMVC": GraphNSMVC}
+
+
 def can_save(model: Any) -> bool:
     """Whether `save_model` takes a model of this kind."""
-    return type(model) is NSMVC
+    return type(model) in KINDS.values()
 
 
 def save_model(model: NSMVC, path: str | os.PathLike[str]) -> Path:
-    """Write a fitted NSMVC to one file, to be read by `load_model`.
+    """Write a fitted model to one file, to be read by `load_model`.
 
     The file holds no code and is never unpickled. It appears under its name only when
-    it is complete.
+    it is complete. That of a `GraphNSMVC` contains its anchors: up to ``n_anchors``
+    rows of every view.
 
     Parameters
     ----------
-    model : NSMVC
+    model : NSMVC or GraphNSMVC
         A fitted estimator. A callable ``init`` cannot be stored.
     path : path-like
         Where to write; an existing file is replaced. ``.mvz`` is the usual suffix.
@@ -99,8 +105,8 @@ def save_model(model: NSMVC, path: str | os.PathLike[str]) -> Path:
     """
     if not can_save(model) or not hasattr(model, "labels_"):
         msg = (
-            f"save_model got {type(model).__name__}, expected a fitted NSMVC. "
-            "Call fit first; other estimators cannot be stored."
+            f"save_model got {type(model).__name__}, expected a fitted NSMVC or "
+            "GraphNSMVC. Call fit first; other estimators cannot be stored."
         )
         raise DatasetError(msg)
     n_fitted = len(model._centers[0])
@@ -142,7 +148,7 @@ def load_model(path: str | os.PathLike[str]) -> NSMVC:
 
     Returns
     -------
-    model : NSMVC
+    model : NSMVC or GraphNSMVC
         The fitted estimator; parameters, attributes and predictions are those of the
         one that was saved.
 
@@ -180,7 +186,7 @@ def load_model(path: str | os.PathLike[str]) -> NSMVC:
         packed = content["arrays.npz"]
         arrays = load_npz(io.BytesIO(packed), str(path), Budget(stored=len(packed)))
         parsed = _parse(path, content["model.json"])
-        check_model(parsed, arrays)
+        check_model(parsed, arrays, check_graph)
         return _from_json(parsed, arrays)
     except UNREADABLE as error:
         reason = " ".join(str(error).split())[:300]
@@ -195,10 +201,9 @@ def _to_json(model: NSMVC, arrays: Arrays) -> str:
     """Everything but arrays as JSON text; arrays go to `arrays` under their name."""
     for name in PLAIN_ARRAYS:
         arrays[name] = getattr(model, name)
-    for v, (centers, scale) in enumerate(
-        zip(model._centers, model.scales_, strict=True)
-    ):
-        arrays[f"centers_{v}"] = centers
+    for space, centers in enumerate(model._centers):
+        arrays[f"centers_{space}"] = centers
+    for v, scale in enumerate(model.scales_):
         arrays[f"shift_{v}"] = scale.shift
         arrays[f"factor_{v}"] = scale.factor
     arrays.update(pack_history(model.history_))
@@ -206,7 +211,7 @@ def _to_json(model: NSMVC, arrays: Arrays) -> str:
         arrays["feature_names_in_"] = model.feature_names_in_.astype(np.str_)
     layout = model._layout
     content = {
-        "estimator": "NSMVC",
+        "estimator": type(model).__name__,
         "params": {
             name: _plain_param(name, value, arrays)
             for name, value in model.get_params().items()
@@ -221,6 +226,8 @@ def _to_json(model: NSMVC, arrays: Arrays) -> str:
         # Hexadecimal text keeps every bit, as JSON numbers need not.
         "objective": float(model.objective_).hex(),
     }
+    if isinstance(model, GraphNSMVC):
+        content["graph"] = pack_graph(model, arrays)
     return json.dumps(content)
 
 
@@ -229,7 +236,7 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
         name: _restored_param(value, arrays)
         for name, value in content["params"].items()
     }
-    model = NSMVC(**params)
+    model = KINDS[content["estimator"]](**params)
     model._validate_params()
     layout = content["layout"]
     model._layout = ViewLayout(
@@ -246,7 +253,6 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
     model.n_features_in_ = sum(model._layout.n_features)
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
-    n_views = len(model.view_names_)
     model.scales_ = tuple(
         ViewScale(
             mode=scale["mode"],
@@ -261,10 +267,13 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
     model.objective_ = float.fromhex(content["objective"])
     model.history_ = unpack_history(arrays)
     model.n_iter_ = len(model.history_)
-    model._centers = tuple(arrays[f"centers_{v}"] for v in range(n_views))
+    if isinstance(model, GraphNSMVC):
+        restore_graph(model, content["graph"], arrays)
+    scales = model._center_scales()
+    model._centers = tuple(arrays[f"centers_{space}"] for space in range(len(scales)))
     model.cluster_centers_ = [
         scale.to_user_units(centers)
-        for scale, centers in zip(model.scales_, model._centers, strict=True)
+        for scale, centers in zip(scales, model._centers, strict=True)
     ]
     return model
 

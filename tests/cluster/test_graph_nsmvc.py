@@ -11,11 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from manyview import (
     NSMVC,
-    DatasetError,
     GraphNSMVC,
     GraphViews,
     ViewError,
-    save_model,
 )
 from manyview.datasets import load_handwritten
 from manyview.explain import explain
@@ -209,14 +207,6 @@ def test_explain_speaks_of_the_views():
     assert explanation.confidence.shape == (150,)
     assert explanation.agreement.argmin() == 3
     assert_allclose(explanation.unexplained, model.unexplained_, atol=1e-6)
-
-
-def test_model_file_is_refused(blobs, tmp_path):
-    model = GraphNSMVC(3, n_init=1, random_state=0).fit(blobs[0])
-    message = "got GraphNSMVC, expected a fitted NSMVC. .* other estimators cannot be"
-    with pytest.raises(DatasetError, match=message):
-        save_model(model, tmp_path / "model.mvz")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_bad_n_neighbors_are_refused(blobs):
