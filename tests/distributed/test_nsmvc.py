@@ -209,6 +209,15 @@ def test_model_goes_to_one_machine(tmp_path):
     assert_array_equal(again.predict(views), cluster.predict(views))
 
 
+def test_fit_clustering_of_views_in_memory_is_that_of_the_model():
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(60, width)) for width in (4, 5)]
+    model = DaskNSMVC(3, n_init=1, random_state=0)
+    clustering = model.fit_clustering(views)
+    assert_array_equal(clustering.labels, np.asarray(model.labels_))
+    assert_array_equal(clustering.view_weights, model.view_weights_)
+
+
 def test_estimator_clones_and_reports(capsys):
     views, labels = make_views(2)
     model = DaskNSMVC(4, init=labels, n_paces=2, verbose=1)
