@@ -24,9 +24,9 @@ pytestmark = [
 N_KILLS = 20
 
 
-def run_killed(moment, folder, command, *arguments):
+def run_killed(moment, folder, *arguments):
     """Exit code and the last line on stderr."""
-    words = ["-m", "tests.killed", moment, folder, command, *arguments]
+    words = ["-m", "tests.killed", moment, folder, *arguments]
     done = subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=ROOT,
@@ -64,7 +64,7 @@ def test_cluster(tmp_path, source):
     folder = tmp_path / "work"
     folder.mkdir()
     out, aside = folder / "result", tmp_path / "aside"
-    words = ("manyview", "cluster", source, "--n-init", "1", "--labels", "y")
+    words = ("cluster", source, "--n-init", "1", "--labels", "y")
 
     def cluster(moment, k):
         options = ("-k", k, "--out", out, "--force")
@@ -138,36 +138,3 @@ def test_save_model(tmp_path, blobs):
         folder.mkdir()
     # Some were killed while a temporary file was being written.
     assert n_left >= 3
-
-
-def outputs(folder):
-    """Files of a reproduction by path, but for what tells the time."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and path.name not in ("runs.csv", "report.html")
-        and not path.name.endswith(".part")
-    }
-
-
-def test_reproduction(tmp_path, source):
-    options = ("--quick", "--methods", "NSMVC", "--repeats", "1", "--jobs", "1")
-    words = ("reproduction", "all", *options, "--datasets", source)
-
-    def reproduce(moment, out):
-        return run_killed(moment, out, *words, "--out", out)
-
-    calm, out = tmp_path / "calm", tmp_path / "out"
-    code, n_moments = reproduce(0, calm)
-    assert code == 0, n_moments
-    expected = outputs(calm)
-    assert expected
-    for moment in spread(int(n_moments)):
-        shutil.rmtree(out, ignore_errors=True)
-        assert reproduce(moment, out)[0] == -signal.SIGKILL
-        found = outputs(out) if out.exists() else {}
-        assert found.items() <= expected.items()
-    assert reproduce(0, out)[0] == 0
-    assert outputs(out) == expected
-    assert (out / "report.html").read_text().rstrip().endswith("</html>")

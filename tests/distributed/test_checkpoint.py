@@ -108,6 +108,55 @@ def test_damaged_checkpoint_is_refused(views, tmp_path, name, content):
         fit(tmp_path / "c", views)
 
 
+@pytest.mark.parametrize(
+    "seeds", [None, 3, [], [1, 2], [1, 2, "x"], [1, 2, -1], [1, 2, True], {"a": 1}]
+)
+def test_seeds_changed_by_hand_are_refused(views, tmp_path, seeds):
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=3)
+    path = tmp_path / "c" / "fit.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"seeds": seeds}))
+    with pytest.raises(CheckpointError, match=r"fit\.json is damaged"):
+        fit(tmp_path / "c", views)
+
+
+@pytest.mark.parametrize("text", ["[]", "[[1]]", "3", "[" * 100_000])
+def test_no_object_in_the_file_of_the_fit_is_refused(views, tmp_path, text):
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=3)
+    (tmp_path / "c" / "fit.json").write_text(text)
+    with pytest.raises(CheckpointError, match=r"fit\.json is damaged"):
+        fit(tmp_path / "c", views)
+
+
+@pytest.mark.parametrize("name", ["state.npz", "step-3/part-0.npz"])
+@pytest.mark.parametrize("place", [6, 10])
+def test_archives_of_another_kind_are_refused(views, tmp_path, name, place):
+    """Of a version of zip, or with a compression, that Python does not know."""
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=3)
+    path = tmp_path / "c" / name
+    data = bytearray(path.read_bytes())
+    at = data.index(b"PK\x01\x02")
+    while at >= 0:
+        data[at + place] = 99
+        at = data.find(b"PK\x01\x02", at + 1)
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match="is damaged"):
+        fit(tmp_path / "c", views)
+
+
+def test_a_driver_killed_while_it_made_the_folder_can_begin_again(views, tmp_path):
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / ".fit.json.0123abcd.part").write_text('{"half')
+    fit(tmp_path / "c", views)
+    assert not (tmp_path / "c").exists()
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "mine.txt").write_text("mine")
+    with pytest.raises(CheckpointError, match="is not empty and holds no checkpoint"):
+        fit(tmp_path / "c", views)
+
+
 def counts(seed):
     """Word counts, whose rows "auto" scales to unit length."""
     rng = np.random.default_rng(seed)

@@ -23,7 +23,7 @@ SECONDS = 20.0
 # this runner when that happens.
 ISOLATED = frozenset({"mat73", "h5ad", "h5mu", "zarr"})
 # The first answer waits for imports.
-START_SECONDS = 120.0
+START_SECONDS = 600.0
 
 
 @dataclass

@@ -144,8 +144,10 @@ class Checkpoint:
         try:
             written = json.loads(path.read_text())
             stored: list[int] = written.pop("seeds")
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
+        except (*UNREADABLE, AttributeError) as error:
             raise CheckpointError(DAMAGED.format(path=path)) from error
+        if not _are_seeds(stored, len(seeds)):
+            raise CheckpointError(DAMAGED.format(path=path))
         differs = [key for key, value in identity.items() if written.get(key) != value]
         if differs:
             msg = (
@@ -202,7 +204,7 @@ class Checkpoint:
         if not path.exists():
             return None
         try:
-            with np.load(path) as stored:
+            with path.open("rb") as file, np.load(file) as stored:
                 arrays = dict(stored)
             return Saved(
                 restart=int(arrays["restart"]),
@@ -213,6 +215,14 @@ class Checkpoint:
             )
         except UNREADABLE as error:
             raise CheckpointError(DAMAGED.format(path=path)) from error
+
+
+def _are_seeds(values: Any, n_restarts: int) -> bool:
+    return (
+        isinstance(values, list)
+        and len(values) == n_restarts
+        and all(type(seed) is int and 0 <= seed < 2**32 for seed in values)
+    )
 
 
 def digest(*pieces: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,18 @@ from manyview._solvers._state import SampleState
 from manyview.exceptions import CheckpointError
 
 DAMAGED = "{path} is damaged. Remove the checkpoint folder to begin anew."
-# What NumPy raises for a file that is cut short or no archive at all.
-UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+# What NumPy raises for a file that is cut short, damaged or no archive at all.
+UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    zlib.error,
+    zipfile.BadZipFile,
+)
 
 
 def write_arrays(path: Path, **arrays: Any) -> None:
@@ -39,7 +50,8 @@ def write_state(path: Path, state: SampleState) -> None:
 def read_state(path: Path, n_rows: int, n_views: int, n_clusters: int) -> SampleState:
     """A state that goes on as the written one would; its bounds are loose."""
     try:
-        with np.load(path) as stored:
+        # Opened here: NumPy leaves a file that it cannot read open.
+        with path.open("rb") as file, np.load(file) as stored:
             labels, joined_pace = stored["labels"], stored["joined_pace"]
             packed = stored["selected"]
     except FileNotFoundError as error:
