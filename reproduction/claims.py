@@ -13,6 +13,7 @@ import pandas as pd
 from manyview.reporting._page import Column, Table
 from reproduction.data import DataInfo, load_data
 from reproduction.tables import METRIC_TITLES, title_of, titles
+from reproduction.text import marked_labels
 
 # "Only around 15 iterations", in the first pace.
 CLAIMED_ITERATIONS = 15
@@ -110,7 +111,7 @@ def deviation_table(cells: pd.DataFrame) -> Table:
         if len(both):
             rows.append(
                 [
-                    f"{label}{' ‡' if group['reconstructed'].any() else ''}",
+                    marked_labels(group).iloc[0],
                     len(both),
                     int((both["std_nsmvc"] < both["std"]).sum()),
                     int((both["printed_std_nsmvc"] < both["printed_std"]).sum()),

@@ -31,7 +31,7 @@ from reproduction.tables import (
     collect,
     title_of,
 )
-from reproduction.text import sheet_to_markdown
+from reproduction.text import marked_labels, sheet_to_markdown
 
 CORE_TYPES = ("Haswell", "Nehalem")
 DATASETS = ("msrcv1", "texas")
@@ -127,7 +127,7 @@ def movement_table(results: pd.DataFrame, cores: Sequence[str]) -> Table:
     results : as of `collect`, with a column ``core``.
     """
     rows = []
-    for (dataset, label), group in results.groupby(["dataset", "label"], sort=False):
+    for (dataset, _), group in results.groupby(["dataset", "label"], sort=False):
         scores = group.groupby("repeat")[METRICS]
         spans = scores.max() - scores.min()
         means = group.groupby("core")[METRICS].mean()
@@ -135,7 +135,7 @@ def movement_table(results: pd.DataFrame, cores: Sequence[str]) -> Table:
         rows.append(
             [
                 title_of(str(dataset)),
-                label,
+                marked_labels(group).iloc[0],
                 len(spans),
                 int(moved.sum()),
                 *spans.max(),
@@ -147,7 +147,7 @@ def movement_table(results: pd.DataFrame, cores: Sequence[str]) -> Table:
         caption=(
             f"Runs whose scores move between the OpenBLAS core types "
             f"{' and '.join(cores)}: largest change of a run, and change of the mean, "
-            "in points"
+            "in points. ‡ A reconstruction."
         ),
         columns=(
             Column(name="Data set"),

@@ -13,6 +13,7 @@ from scipy.stats import friedmanchisquare, studentized_range
 
 from manyview.reporting._page import Column, Table
 from reproduction.tables import METRIC_TITLES, SIGNIFICANCE, title_of
+from reproduction.text import marked_labels
 
 RANKED_METRICS = ("nmi", "acc")
 
@@ -41,8 +42,7 @@ def rank_methods(cells: pd.DataFrame, protocol: str, metric: str) -> Ranking | N
     least two methods on two data sets.
     """
     own = cells[(cells["protocol"] == protocol) & (cells["metric"] == metric)]
-    marked = own["label"].where(~own["reconstructed"], own["label"] + " ‡")
-    own = own.assign(label=marked)
+    own = own.assign(label=marked_labels(own))
     scores = own.pivot_table(
         index="dataset", columns="label", values="mean", sort=False, dropna=False
     ).dropna()

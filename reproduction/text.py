@@ -138,6 +138,12 @@ def marks(row: Any) -> str:
     return tuned + (f" {RECONSTRUCTION_MARK}" if row.reconstructed else "")
 
 
+def marked_labels(cells: pd.DataFrame) -> pd.Series[str]:
+    """Labels of cells or runs, those of reconstructions with their mark."""
+    labels = cells["label"].astype(str)
+    return labels.where(~cells["reconstructed"], labels + f" {RECONSTRUCTION_MARK}")
+
+
 def interval(cell: Any) -> str:
     """Confidence interval of a difference, with a space before it."""
     if pd.isna(cell.difference_half_width):

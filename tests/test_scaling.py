@@ -175,8 +175,9 @@ def test_a_constant_view_has_no_weight_and_explains_nothing(blobs, mode, form):
         assert_allclose(model.view_weights_.sum(), 1.0)
         assert model.unexplained_[1] == 1.0
         assert (model.unexplained_[[0, 2]] < 1.0).all()
-        without = clone(model).fit([views[0], views[1]])
-        assert adjusted_rand_score(model.labels_, without.labels_) == 1.0
+        if Estimator is not DMVC:  # It draws a start for every view.
+            without = clone(model).fit([views[0], views[1]])
+            assert adjusted_rand_score(model.labels_, without.labels_) == 1.0
 
 
 def test_constant_views_alone_weigh_the_same():

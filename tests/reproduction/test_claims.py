@@ -79,10 +79,15 @@ def test_movement_is_the_largest_change_of_a_run_and_of_the_mean():
         ("B", "Nehalem", 0, 70.0 + 1e-12),
     ]
     results = pd.DataFrame(lines, columns=["label", "core", "repeat", "acc"])
-    results = results.assign(dataset="texas", purity=results["acc"], nmi=1.0)
+    results = results.assign(
+        dataset="texas",
+        purity=results["acc"],
+        nmi=1.0,
+        reconstructed=results["label"] == "B",
+    )
     table = machines.movement_table(results, ["Haswell", "Nehalem"])
     assert table.rows[0] == ["Texas", "A", 2, 1, 4, 4, 0, 2, 2, 0]
-    assert table.rows[1][:4] == ["Texas", "B", 1, 0]
+    assert table.rows[1][:4] == ["Texas", "B ‡", 1, 0]
     assert np.allclose(table.rows[1][4:], 0)
 
 
