@@ -17,7 +17,7 @@ class CompleteViewsClusterer(BaseMultiViewClusterer):
     def _check_views(self, X: Any, *, reset: bool) -> ViewSet:
         views = super()._check_views(X, reset=reset)
         for name, present in zip(views.names, views.present, strict=True):
-            if present is not None:
+            if not present.all():
                 row = int(np.flatnonzero(~present)[0])
                 msg = (
                     f"{type(self).__name__} needs every sample in every view, but row "

@@ -185,7 +185,7 @@ def content_digest(array: Any, present: BoolArray | None = None) -> str:
             found.update(np.ascontiguousarray(index, dtype=np.int64).data)
         found.update(np.ascontiguousarray(array.data, dtype=np.float64).data)
     if present is not None:
-        found.update(present.data)
+        found.update(np.ascontiguousarray(present).data)
     return found.hexdigest()
 
 

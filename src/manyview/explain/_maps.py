@@ -122,8 +122,6 @@ def _project(geometry: Geometry, samples: IntArray) -> SampleMap:
 
 
 def _missing(view: Rows, samples: IntArray) -> BoolArray:
-    if view.present is None:
-        return np.zeros(len(samples), dtype=bool)
     return np.asarray(~view.present[samples])
 
 

@@ -242,8 +242,7 @@ def _nearest(view: Rows, centers: FloatArray) -> IntArray:
     for rows in blocks:
         table.load(rows, prepared)
         nearest[rows] = table.distances[0].argmin(axis=1)
-    if view.present is not None:
-        nearest[~view.present] = -1
+    nearest[~view.present] = -1
     return nearest
 
 
