@@ -111,7 +111,7 @@ def is_lazy(X: Any) -> bool:
     )
 
 
-def read_views(
+def align_views(
     X: Any,
     *,
     view_sizes: Sequence[int] | None = None,

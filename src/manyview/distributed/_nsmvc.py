@@ -28,7 +28,7 @@ from manyview.cluster._base import OnRestartIteration, report_progress
 from manyview.distributed import _blocks
 from manyview.distributed._checkpoint import Checkpoint, digest
 from manyview.distributed._data import open_data
-from manyview.distributed._inputs import DaskViews, is_lazy, read_views
+from manyview.distributed._inputs import DaskViews, align_views, is_lazy
 from manyview.distributed._samples import DaskRows, DaskSamples, map_parts, shared
 from manyview.distributed._start import identify_start, start_samples
 from manyview.exceptions import ClusterError
@@ -336,8 +336,8 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """Line up the views; with `reset` remember their layout."""
         if not reset:
             check_is_fitted(self)
-            return read_views(X, view_sizes=self.view_sizes, layout=self._layout)
-        views = read_views(X, view_sizes=self.view_sizes)
+            return align_views(X, view_sizes=self.view_sizes, layout=self._layout)
+        views = align_views(X, view_sizes=self.view_sizes)
         self._remember_layout(
             views.names,
             views.n_features,
