@@ -120,7 +120,7 @@ def keep(views: ViewSet) -> ViewSet:
 
 
 def spool(views: ViewSet) -> ViewSet:
-    """The same views, but dense ones are in a scratch file instead of in memory."""
+    """The views, with dense arrays moved from memory to a scratch file."""
     arrays = [
         array if sparse.issparse(array) else spooled(array) for array in views.arrays
     ]
