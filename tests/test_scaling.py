@@ -13,7 +13,12 @@ from sklearn.metrics import adjusted_rand_score
 import manyview._rows
 from manyview import NSMVC
 from manyview._rows import open_views
-from manyview._scaling import SCALES, learn_scales
+from manyview._scaling import (
+    SCALES,
+    feature_moments,
+    feature_range,
+    learn_scales,
+)
 from manyview._views import check_views
 from manyview.cluster import CAMVC, DMVC, MSPL, SAMVC
 
@@ -185,3 +190,29 @@ def test_constant_views_alone_weigh_the_same():
     with pytest.warns(ConvergenceWarning, match="distinct"):
         model.fit([np.ones((9, 2)), np.zeros((9, 1))])
     assert_allclose(model.view_weights_, 0.5)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_statistics_of_parts_merge_into_those_of_the_whole(convert):
+    rng = np.random.default_rng(0)
+    # Parts with different means: their distance is part of the whole's deviations.
+    view = rng.normal(size=(30, 3)) * (rng.random((30, 3)) < 0.7)
+    view[10:] += 4.0
+    present = np.arange(30) % 4 > 0
+    parts = [slice(0, 10), slice(10, 14), slice(14, 30)]
+    whole = feature_range(convert(view), present)
+    ranges = [feature_range(convert(view[part]), present[part]) for part in parts]
+    merged = ranges[0].merge(ranges[1]).merge(ranges[2])
+    for name in ("n_rows", "low", "high", "n_zeros"):
+        assert_allclose(getattr(merged, name), getattr(whole, name))
+    expected = feature_moments(convert(view), present, whole, "zscore")
+    first, second, third = (
+        feature_moments(convert(view[part]), present[part], whole, "zscore")
+        for part in parts
+    )
+    found = first.merge(second).merge(third)
+    assert found.n_rows == present.sum()
+    assert_allclose(found.mean, expected.mean)
+    assert_allclose(found.m2, expected.m2)
+    deviation = view[present].std(axis=0) / np.ptp(view[present], axis=0)
+    assert_allclose(np.sqrt(found.m2 / present.sum()), deviation)

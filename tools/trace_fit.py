@@ -5,7 +5,8 @@
 
 Two ways are traced: from `NSMVC.fit` to `labels_`, and from the command
 ``manyview cluster a.csv b.csv -k 5 --out r`` to its report. Both run once before, so
-that imports and compilation are not counted; compiled kernels are not seen by a tracer.
+that imports and compilation are not counted. Calls between compiled kernels are not
+seen.
 """
 
 import argparse

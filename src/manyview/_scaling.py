@@ -176,7 +176,7 @@ def make_scale(
     return ViewScale(mode=mode, shift=shift, factor=factor, unit_rows=unit_rows)
 
 
-def feature_range(array: ViewArray, present: BoolArray | None) -> FeatureRange:
+def feature_range(array: ViewArray, present: BoolArray) -> FeatureRange:
     """First pass over a view, or a part of it."""
     n_columns = array.shape[1]
     found = FeatureRange(
@@ -187,7 +187,7 @@ def feature_range(array: ViewArray, present: BoolArray | None) -> FeatureRange:
         is_sparse=sparse.issparse(array),
     )
     if sparse.issparse(array):
-        matrix = array if present is None else array[present]
+        matrix = _present_rows(array, present)
         if not matrix.shape[0]:
             return found
         low, high = min_max_axis(matrix, 0)
@@ -211,7 +211,7 @@ def feature_range(array: ViewArray, present: BoolArray | None) -> FeatureRange:
 
 
 def feature_moments(
-    array: ViewArray, present: BoolArray | None, found: FeatureRange, mode: str | None
+    array: ViewArray, present: BoolArray, found: FeatureRange, mode: str | None
 ) -> Moments:
     """Second pass over a view, or a part of it; `found` is of the whole view."""
     zeros = np.zeros(array.shape[1])
@@ -219,7 +219,7 @@ def feature_moments(
         n_filled = _nonzero_rows(array, present)
         return Moments(n_rows=0, mean=zeros, m2=zeros, n_filled=n_filled)
     if sparse.issparse(array):
-        return _sparse_moments(array if present is None else array[present], found)
+        return _sparse_moments(_present_rows(array, present), found)
     moments, per_span = Moments(n_rows=0, mean=zeros, m2=zeros), found.per_span
     for rows in _present_blocks(array, present):
         offsets = (rows.astype(np.float64, copy=False) - found.low) * per_span
@@ -307,21 +307,24 @@ def _reject_too_small(found: FeatureRange, name: str, mode: str | None) -> None:
         raise ViewError(msg)
 
 
+def _present_rows(array: Any, present: BoolArray) -> Any:
+    """The rows of samples that have the view; no copy if all have."""
+    return array if present.all() else array[present]
+
+
 def _present_blocks(
-    array: npt.NDArray[Any], present: BoolArray | None
+    array: npt.NDArray[Any], present: BoolArray
 ) -> Iterator[npt.NDArray[Any]]:
     for block in row_blocks(array.shape[0], array.shape[1], SCAN_ELEMENTS):
         release_pages(array)
-        rows = np.asarray(array[block])
-        if present is not None:
-            rows = rows[present[block]]
+        rows = _present_rows(np.asarray(array[block]), present[block])
         if len(rows):
             yield rows
 
 
-def _nonzero_rows(array: ViewArray, present: BoolArray | None) -> int:
+def _nonzero_rows(array: ViewArray, present: BoolArray) -> int:
     if sparse.issparse(array):
-        kept = array if present is None else array[present]
+        kept = _present_rows(array, present)
         return int(np.count_nonzero(abs(kept).sum(axis=1)))
     return sum(
         int(np.count_nonzero(rows.any(axis=1)))

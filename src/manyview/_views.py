@@ -39,7 +39,7 @@ class ViewSet:
     """Checked views of the same samples.
 
     arrays : one (n_samples, n_features_v) array or CSR matrix per view.
-    present : per view the samples that have it, (n_samples,) bool; None means all.
+    present : per view the samples that have it, (n_samples,) bool.
     names : one name per view.
     feature_names : names of each view's features, or None; empty if nobody asked.
     index : the samples as a pandas Index, if a view has one.
@@ -47,7 +47,7 @@ class ViewSet:
     """
 
     arrays: tuple[ViewArray, ...]
-    present: tuple[BoolArray | None, ...]
+    present: tuple[BoolArray, ...]
     names: tuple[str, ...]
     feature_names: tuple[FeatureNames, ...] = ()
     index: Any = None
@@ -310,11 +310,16 @@ def reject_absent_view(name: str) -> NoReturn:
     raise ViewError(msg)
 
 
-def _find_present(array: ViewArray, name: str, first_row: int) -> BoolArray | None:
+def all_present(n_samples: int) -> BoolArray:
+    """The mask of a view that every sample has: one True seen n times, at no cost."""
+    return np.broadcast_to(np.True_, n_samples)
+
+
+def _find_present(array: ViewArray, name: str, first_row: int) -> BoolArray:
     """Samples that have the view: those whose row is not all NaN."""
-    if array.dtype.kind != "f":
-        return None
     n_rows, n_columns = array.shape
+    if array.dtype.kind != "f":
+        return all_present(n_rows)
     missing = []
     for block in row_blocks(n_rows, n_columns, SCAN_ELEMENTS):
         release_pages(array)
@@ -325,7 +330,7 @@ def _find_present(array: ViewArray, name: str, first_row: int) -> BoolArray | No
             else:
                 _reject_row(values, name, first_row + row)
     if not missing:
-        return None
+        return all_present(n_rows)
     present = np.ones(n_rows, dtype=bool)
     present[missing] = False
     return present
@@ -369,13 +374,8 @@ def _reject_row(values: npt.NDArray[Any], name: str, row: int) -> None:
         raise ViewError(msg)
 
 
-def _reject_samples_without_views(
-    present: Sequence[BoolArray | None], first_row: int
-) -> None:
-    masks = [mask for mask in present if mask is not None]
-    if len(masks) < len(present):
-        return
-    orphans = np.flatnonzero(~np.logical_or.reduce(masks))
+def _reject_samples_without_views(present: Sequence[BoolArray], first_row: int) -> None:
+    orphans = np.flatnonzero(~np.logical_or.reduce(present))
     if orphans.size:
         msg = (
             f"Sample {first_row + orphans[0]} is missing from every view "

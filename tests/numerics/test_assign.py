@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from manyview._numerics import _assign
+from manyview._numerics._distances import direct_distances
 
 EXPONENTS = np.array([1.0, 0.6, 0.8])
 VIEW_LOSSES = np.array([40.0, 25.0, 60.0])
@@ -82,3 +83,24 @@ def test_a_selection_is_a_weight_of_0_or_1(seed):
             expected = found
     for ours, theirs in zip(found, expected, strict=True):
         assert_array_equal(ours, theirs)
+
+
+@given(phi=st.floats(1e-6, 1e6), eta=st.floats(0.05, 0.95), share=st.floats(-1, 1))
+def test_the_tangent_bounds_changes_within_its_reach(phi, eta, share):
+    slope, bend, reach = np.empty(1), np.empty(1), np.empty(1)
+    _assign.linearise(np.array([phi]), np.array([eta]), slope, bend, reach)
+    delta = share * reach[0]
+    exact = phi**eta * np.expm1(eta * np.log1p(delta / phi))
+    highest = slope[0] * delta
+    noise = 1e-12 * slope[0] * reach[0]
+    assert highest - bend[0] * delta**2 - noise <= exact <= highest + noise
+
+
+def test_a_row_on_its_centre_has_distance_zero():
+    rows = np.array([[0.1, 3.0], [0.1, 4.0]])
+    centers = rows[:1] * (1.0 + 2 * np.finfo(float).eps)
+    norms, center_norms = (rows**2).sum(axis=1), (centers**2).sum(axis=1)
+    out, rounding = np.empty((2, 1)), np.empty(2)
+    direct_distances(rows, np.arange(2), norms, centers, center_norms, out, rounding)
+    assert out[0, 0] == 0.0
+    assert out[1, 0] == pytest.approx(1.0)

@@ -284,10 +284,7 @@ def test_large_run_equals_reference_step_by_step(assignment):
     rows = _open(views)
     everyone = np.arange(700)
     dense = [view.dense_rows(everyone) for view in rows]
-    present = [
-        np.ones(700, dtype=bool) if view.present is None else view.present
-        for view in rows
-    ]
+    present = [view.present for view in rows]
     start = start_from_labels(rows, labels, 6)
     result = solve_nsmvc(
         rows, start, pace_start=0.5, n_paces=1, max_iter=3, assignment=assignment

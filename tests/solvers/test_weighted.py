@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import manyview._rows
 from manyview._numerics._weighted import root_weights, simplex_weights
-from manyview._scaling import learn_scales
-from manyview._solvers._nearest import nearest_by_distance
+from manyview._scaling import ViewScale, learn_scales
+from manyview._solvers._nearest import nearest_by_distance, nearest_clusters
 from manyview._solvers._start import Start, start_random_labels
 from manyview._solvers._weighted import (
     CentroidRun,
@@ -216,3 +216,14 @@ def test_history_tells_change_and_rest():
     history.add(stage=1, iteration=3, objective=2.0, n_moved=0)
     assert history.settled(0.0)
     assert heard == history.records
+
+
+def test_nearest_resolves_what_products_cannot():
+    # So far from the origin, distances from products are off by more than they differ.
+    view = np.full((400, 1), 1e4)
+    checked = check_views([view])
+    unit = ViewScale(mode=None, shift=np.zeros(1), factor=np.ones(1), unit_rows=False)
+    rows = manyview._rows.open_views(checked, (unit,))
+    centers = (np.array([[1e4 - 1.0], [1e4 + 1.0 - 1e-8]]),)
+    for nearest in (nearest_clusters, nearest_by_distance):
+        assert_array_equal(nearest(rows, centers, np.ones(1)), 1)

@@ -17,7 +17,7 @@ SAME_POINT = (64 * np.finfo(np.float64).eps) ** 2
 # The same for a distance taken as ||x||^2 - 2xc + ||c||^2, which cancels.
 SAME_POINT_EXPANDED = 64 * np.finfo(np.float64).eps
 # Below this share of ||x||^2 + ||c||^2 the latter form has lost too many digits, and
-# differences are worth their while.
+# the distance is taken by differences.
 CANCELLED = 1e-6
 # Relative error left in a distance taken by differences.
 DIRECT_ERROR = 32 * np.finfo(np.float64).eps

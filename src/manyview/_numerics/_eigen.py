@@ -395,7 +395,7 @@ def _block_eigenpairs(matrix: _Matrix, n_vectors: int) -> Eigenpairs:
 
 
 def _deflate(multiply: Multiply, values: FloatArray, vectors: FloatArray) -> Multiply:
-    """The same matrix with the eigenvalues found moved to the low end."""
+    """The matrix, with the eigenvalues found so far moved to the low end."""
     lowered = values + np.abs(values).max()
 
     def multiply_rest(vector: FloatArray) -> FloatArray:

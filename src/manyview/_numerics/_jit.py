@@ -34,7 +34,7 @@ def kernel(*, fastmath: set[str] | bool = False) -> Callable[[Kernel], Kernel]:
 
 @cache
 def _warn_uncached() -> None:
-    """Said once: the reason is the same for every kernel."""
+    """Warn once: the reason is the same for every kernel."""
     msg = (
         "There is no writable folder for compiled code, so manyview compiles its "
         "kernels anew in every process, which takes some seconds. Set the environment "

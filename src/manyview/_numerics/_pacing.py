@@ -18,7 +18,7 @@ def pace_thresholds(
     """Eq. (9)-(10): the loss up to which samples join at this pace, per view.
 
     lowest, highest : (n_views,), range of the sample losses; the threshold of a view
-    whose range is empty, because nobody has it, is 0. `pace` counts from 1.
+    that no sample has (an empty range) is 0. `pace` counts from 1.
     """
     known = lowest <= highest
     lowest, highest = np.where(known, lowest, 0.0), np.where(known, highest, 0.0)
@@ -34,7 +34,7 @@ def fusion_exponents(thresholds: FloatArray) -> FloatArray:
     """Eq. (7): ``eta_v = min_u lambda_u / lambda_v``, each in (0, 1].
 
     A threshold of zero means that the view is fitted perfectly (or is constant, or
-    nobody has it). It would send every other exponent to zero and freeze the labels,
+    no sample has it). It would send every other exponent to zero and freeze the labels,
     so such a view takes exponent 1 and stays out of the minimum.
     """
     positive = thresholds > 0.0

@@ -29,9 +29,6 @@ def open_views(
     opened: list[Rows] = []
     for v, scale in enumerate(scales):
         array, present = views.arrays[v], views.present[v]
-        if present is None:
-            # One True seen n times: it takes no memory.
-            present = np.broadcast_to(np.True_, views.n_samples)
         rows: Rows
         # An overflow is reported below, with the name of the view.
         with np.errstate(over="ignore", invalid="ignore"):

@@ -89,7 +89,10 @@ def cluster_embedding(
 
 
 def number_by_first_sample(labels: IntArray) -> IntArray:
-    """The same clusters; where seeds tie, rounding decides which comes first."""
+    """Labels with clusters numbered in the order of their first samples.
+
+    Where seeds tie, rounding decides the order in which k-means numbers them.
+    """
     _, first, own = np.unique(labels, return_index=True, return_inverse=True)
     place = np.empty(len(first), dtype=np.int32)
     place[np.argsort(first)] = np.arange(len(first))

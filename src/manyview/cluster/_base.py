@@ -215,7 +215,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
 
     def _reject_missing(self, views: ViewSet) -> None:
         for name, present in zip(views.names, views.present, strict=True):
-            if present is not None and not present.all():
+            if not present.all():
                 row = int(np.flatnonzero(~present)[0])
                 msg = (
                     f"{type(self).__name__} needs every sample in every view, but row "

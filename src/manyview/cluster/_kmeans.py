@@ -272,14 +272,14 @@ class ViewKMeans(_Lloyd):
     def _used(self, views: ViewSet) -> ViewSet:
         array, present = views.arrays[self.view_], views.present[self.view_]
         name = views.names[self.view_]
-        if present is not None:
+        if not present.all():
             msg = (
                 f"ViewKMeans clusters view {name!r} alone, but sample "
                 f"{np.flatnonzero(~present)[0]} lacks it. Remove such samples, choose "
                 "another view, or use ConcatKMeans."
             )
             raise ViewError(msg)
-        return ViewSet(arrays=(array,), present=(None,), names=(name,))
+        return ViewSet(arrays=(array,), present=(present,), names=(name,))
 
     def _store(self, best: CentroidResult) -> None:
         super()._store(best)

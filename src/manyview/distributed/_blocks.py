@@ -123,7 +123,7 @@ def keep(views: ViewSet) -> ViewSet:
 
 
 def spool(views: ViewSet) -> ViewSet:
-    """The same views, but dense ones are in a scratch file instead of in memory."""
+    """The views, with dense arrays moved from memory to a scratch file."""
     arrays = [
         array if sparse.issparse(array) else spooled(array) for array in views.arrays
     ]
@@ -188,7 +188,7 @@ def content_digest(array: Any, present: BoolArray | None = None) -> str:
             found.update(np.ascontiguousarray(index, dtype=np.int64).data)
         found.update(np.ascontiguousarray(array.data, dtype=np.float64).data)
     if present is not None:
-        found.update(present.data)
+        found.update(np.ascontiguousarray(present).data)
     return found.hexdigest()
 
 

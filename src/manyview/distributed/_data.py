@@ -114,7 +114,7 @@ def _check_part_size(views: DaskViews, limits: list[int]) -> None:
 def _learn_scales(
     parts: Any, names: tuple[str, ...], mode: str | None, identify: bool
 ) -> tuple[tuple[ViewScale, ...], tuple[str, ...]]:
-    """Scales and, in the same passes, the contents of all parts one after the other."""
+    """Scales and, by the same passes, the digests of all parts, joined in order."""
     first = [merged(map_parts(_blocks.ranges_of, parts))]
     if identify:
         first.append(merged(map_parts(_blocks.contents_of, parts)))

@@ -34,7 +34,7 @@ from manyview.exceptions import ViewError
 class DaskViews:
     """Views of the same samples, cut into the same row ranges.
 
-    arrays : by name, with one chunk of columns; None for a view that nobody has.
+    arrays : by name, with one chunk of columns; None for a view that no sample has.
     lengths : rows of each range. named : whether the names were given.
     feature_names : names of each view's features, or None.
     layout : what the views are held against, if they were fitted before.
@@ -120,7 +120,7 @@ def open_lazy_views(
 ) -> DaskViews:
     """Line up lazy views, or raise `ViewError`; values are not looked at yet.
 
-    With a `layout` the views must be those of `fit`, None for one nobody has.
+    With a `layout` the views must be those of `fit`, None for one that no sample has.
     """
     given = _named(X, view_sizes)
     named = isinstance(given, Mapping)
@@ -158,7 +158,7 @@ def open_lazy_views(
 
 
 def compute_rows(X: Any, rows: IntArray) -> dict[str, Any]:
-    """Some rows of every view, as they are, on this machine."""
+    """Unscaled rows of every view, read into the memory of this machine."""
     views = {
         name: _as_dask(_opened(view), name)[rows]
         for name, view in name_views(_named(X, None)).items()

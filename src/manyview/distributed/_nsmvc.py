@@ -324,7 +324,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         checkpoint: Checkpoint | None,
         tell: OnRestartIteration | None,
     ) -> NSMVCResult:
-        """One restart to its end, from wherever it stands."""
+        """Run one restart from the given state of its loop to its end."""
         last = loop
         if checkpoint is not None:
             checkpoint.follow(samples)

@@ -82,5 +82,5 @@ def _are_counts(values: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _narrow(values: Any) -> Any:
-    """The same numbers in the smallest unsigned type."""
+    """The values in the smallest unsigned type that holds them."""
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))

@@ -26,7 +26,7 @@ class SpooledArray(np.memmap[Any, Any]):
 
 @sizeof.register(SpooledArray)
 def _weight(array: SpooledArray) -> int:
-    # It takes up no memory, but a part that looks weightless is sent about.
+    # It takes up no memory, but Dask moves a part of size 0 between workers.
     return array.nbytes // 16
 
 

@@ -257,9 +257,7 @@ def place_views(
         mask if view is not None else ~everyone
         for mask, view in zip(usable, graph.views, strict=True)
     ]
-    present = tuple(
-        None if mask.all() else mask for mask in (*known, everyone, everyone)
-    )
+    present = (*known, everyone, everyone)
     return ViewSet(arrays=arrays, present=present, names=embedding_names(names))
 
 

@@ -132,7 +132,7 @@ def names_of_features(views: ViewSet) -> tuple[tuple[str, ...], ...]:
 
 
 def _effects(
-    array: ViewArray, present: BoolArray | None, labels: IntArray, n_clusters: int
+    array: ViewArray, present: BoolArray, labels: IntArray, n_clusters: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(n_clusters, n_features) each: Cohen's d, mean inside, mean outside."""
     counts, sums, squares, origin = _cluster_sums(array, present, labels, n_clusters)
@@ -157,7 +157,7 @@ def _effects(
 
 
 def _cluster_sums(
-    array: ViewArray, present: BoolArray | None, labels: IntArray, n_clusters: int
+    array: ViewArray, present: BoolArray, labels: IntArray, n_clusters: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Counts, sums and sums of squares per cluster, taken from an origin near the data.
 
@@ -169,7 +169,7 @@ def _cluster_sums(
     squares = np.zeros((n_clusters, n_columns))
     origin: FloatArray | None = None
     for rows in row_blocks(array.shape[0], n_columns, SCAN_ELEMENTS):
-        keep = slice(None) if present is None else present[rows]
+        keep = present[rows]
         clusters = labels[rows][keep]
         n_rows = len(clusters)
         if not n_rows:

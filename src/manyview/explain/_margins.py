@@ -221,8 +221,7 @@ def _nearest(view: Rows, centers: FloatArray) -> IntArray:
     # A sample without its only view has no share to divide by.
     with np.errstate(invalid="ignore"):
         nearest = nearest_clusters((view,), (centers,), np.ones(1))
-    if view.present is not None:
-        nearest[~view.present] = -1
+    nearest[~view.present] = -1
     return nearest
 
 
