@@ -15,7 +15,7 @@ import typer
 from manyview._views import ViewSet, check_views
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._dask import run_on_dask
+from manyview.cli._dask import DASK_METHODS, run_on_dask
 from manyview.cli._progress import choice_progress, fit_progress
 from manyview.cli._result import Result
 from manyview.cli._sources import Request, as_views, load_sources, make_request
@@ -88,7 +88,7 @@ def cluster_command(
     align: opt.AlignOption = opt.Align.strict,
     variables: opt.Variables = None,
     header: opt.Header = None,
-    method: opt.Method = "nsmvc",
+    method: opt.Method = "graphnsmvc",
     seed: opt.Seed = 0,
     n_init: opt.NInit = None,
     scale: opt.ScaleOption = None,
@@ -137,7 +137,7 @@ def cluster_command(
         _check_dask_options(request, method, assignment, counts)
         settings |= {"n_clusters": counts[0], "checkpoint": checkpoint}
         settings.pop("assignment", None)
-        result = run_on_dask(request, settings, address=dask, command=command)
+        result = run_on_dask(request, method, settings, address=dask, command=command)
     content = result.summarise()
     names = []
     if folder is not None:
@@ -196,19 +196,21 @@ def _run(request: Request, estimator: Any, counts: range, command: str) -> Resul
 
 
 def _choose(views: ViewSet, counts: range, estimator: Any) -> ClusterCountChoice:
+    from sklearn.base import clone
+
     from manyview.cluster import NSMVC
     from manyview.model_selection import choose_n_clusters
 
     if not isinstance(estimator, NSMVC):
         msg = (
-            "-k auto is for NSMVC. Choose with it first, then pass the number to "
-            f"{type(estimator).__name__}."
+            "-k auto is for graphnsmvc and nsmvc. Choose with one of them first, then "
+            f"pass the number to {type(estimator).__name__}."
         )
         raise ViewError(msg)
-    # Cheaper than the result itself: there are a hundred fits to make.
-    tester = NSMVC(n_init=5, assignment="majorize", scale=estimator.scale)
+    # Cheaper than the result itself: there are dozens of fits to make.
+    tester = clone(estimator).set_params(n_init=5, assignment="majorize")
     # A subsample of 80 % must hold as many samples as there are clusters.
-    most = max(2, min(counts[-1], int(0.8 * min(views.n_samples, 2000))))
+    most = max(2, min(counts[-1], int(0.8 * min(views.n_samples, 1000))))
     with choice_progress() as on_progress:
         return choose_n_clusters(
             views,
@@ -228,10 +230,10 @@ def _refuse_alone(option: str, value: Any) -> None:
 def _check_dask_options(
     request: Request, method: str, assignment: opt.Assignment | None, counts: range
 ) -> None:
-    """On a cluster there is one method, one step, and no reading of other files."""
+    """On a cluster there are two methods, one step, and no reading of other files."""
     refused = {
         "-k": len(counts) > 1,
-        "--method": method.lower() != "nsmvc",
+        "--method": method.lower() not in DASK_METHODS,
         "--assignment": assignment == opt.Assignment.sequential,
         "--labels": request.labels is not None,
         "--ids": request.ids is not None,
@@ -242,8 +244,8 @@ def _check_dask_options(
     for option, is_set in refused.items():
         if is_set:
             msg = (
-                "--dask runs NSMVC with one number of clusters and --assignment "
-                "majorize, on zarr or parquet whose rows are in the same order."
+                "--dask runs graphnsmvc or nsmvc with one number of clusters and "
+                "--assignment majorize, on zarr or parquet with rows in one order."
             )
             raise typer.BadParameter(msg, param_hint=option)
 

@@ -23,6 +23,8 @@ from manyview.cli._sources import Request, lazy_sources
 from manyview.datasets import MultiViewData
 from manyview.exceptions import ClusterError
 
+# Methods that run on a cluster, and their estimators in `manyview.distributed`.
+DASK_METHODS = {"graphnsmvc": "DaskGraphNSMVC", "nsmvc": "DaskNSMVC"}
 # Rows that explanations and the report look at.
 SAMPLE_ROWS = 5000
 CONNECT_SECONDS = 20
@@ -74,14 +76,19 @@ def _start_local(distributed: Any, n_workers: int) -> Any:
 
 
 def run_on_dask(
-    request: Request, settings: dict[str, Any], *, address: str, command: str
+    request: Request,
+    method: str,
+    settings: dict[str, Any],
+    *,
+    address: str,
+    command: str,
 ) -> Result:
     """Fit on a cluster, and explain a random part of the rows on this machine."""
-    from manyview.distributed import DaskNSMVC
+    from manyview import distributed
     from manyview.distributed._inputs import compute_rows
     from manyview.explain._margins import explain_clustering
 
-    estimator = DaskNSMVC(**settings)
+    estimator = getattr(distributed, DASK_METHODS[method.lower()])(**settings)
     sources = lazy_sources(request)
     started = time.perf_counter()
     with connect(address):
