@@ -138,7 +138,7 @@ def _check_param(value: Any, arrays: Arrays) -> None:
             "the state of random_state is out of range",
         )
         return
-    need(isinstance(value["as_list"], bool), "as_list is neither true nor false")
+    need(isinstance(value["kind"], str), "the kind of a parameter is no text")
     need(arrays[value["array"]].dtype.kind in "biuf", "a parameter holds no numbers")
 
 

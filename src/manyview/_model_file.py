@@ -296,7 +296,7 @@ def _plain_param(name: str, value: Any, arrays: Arrays) -> Any:
         )
         raise DatasetError(msg)
     arrays[f"param_{name}"] = np.asarray(value)
-    return {"array": f"param_{name}", "as_list": isinstance(value, (list, tuple))}
+    return {"array": f"param_{name}", "kind": type(value).__name__}
 
 
 def _restored_param(value: Any, arrays: Arrays) -> Any:
@@ -309,7 +309,9 @@ def _restored_param(value: Any, arrays: Arrays) -> Any:
         source.set_state((algorithm, keys, position, has_gauss, float.fromhex(cached)))
         return source
     array = arrays[value["array"]]
-    return array.tolist() if value["as_list"] else array
+    if value["kind"] == "list":
+        return array.tolist()
+    return tuple(array.tolist()) if value["kind"] == "tuple" else array
 
 
 def _read_members(path: Path) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ import pytest
 import typer
 from numpy.testing import assert_array_equal
 
-from manyview import NSMVC
+from manyview import GraphNSMVC
 from manyview._model_file import load_model
 from manyview.cli import _output
 from manyview.cli._cluster import parse_counts
@@ -33,7 +33,7 @@ def expected_model(files):
     paths = [files / f"{name}.csv" for name in ("rna", "protein", "image")]
     data = read_views(paths)
     views = dict(zip(data.view_names, data.views, strict=True))
-    return NSMVC(3, n_init=2, random_state=0).fit(views), views
+    return GraphNSMVC(3, n_init=2, random_state=0).fit(views), views
 
 
 @pytest.fixture
@@ -72,7 +72,14 @@ def test_cluster_writes_labels_model_summary_and_report(run, files, views):
 
 
 @pytest.mark.parametrize(
-    ("method", "k"), [("nsmvc", 3), ("nsmvc", "2..3"), ("graphnsmvc", 3), ("coreg", 3)]
+    ("method", "k"),
+    [
+        ("nsmvc", 3),
+        ("nsmvc", "2..3"),
+        ("graphnsmvc", 3),
+        ("graphnsmvc", "2..3"),
+        ("coreg", 3),
+    ],
 )
 def test_cluster_checks_every_view_once(run, files, views, monkeypatch, method, k):
     from manyview import _views
@@ -96,15 +103,16 @@ def test_cluster_checks_every_view_once(run, files, views, monkeypatch, method, 
     out = files / "result"
     done = run("cluster", *views, "-k", k, *QUICK, "--method", method, "--out", out)
     assert done.code == 0, done.err
-    # Choosing the number makes seven fits per number, one of them on all samples.
-    n_numbers = 2 if k == "2..3" else 0
-    assert checked == ["rna", "protein", "image"] * (1 + n_numbers)
+    # Choosing the number makes seven fits per number, one of them on all samples, and
+    # graph views of all samples for the gaps.
+    n_fits = 0 if k == 3 else 3 if method == "graphnsmvc" else 2
+    assert checked == ["rna", "protein", "image"] * (1 + n_fits)
     assert len(explained) == 1
 
 
 def test_cluster_writes_results_of_methods_without_a_model_file(run, files, views):
     out = files / "result"
-    words = ("--method", "graphnsmvc", "--out", out)
+    words = ("--method", "camvc", "--out", out)
     done = run("cluster", *views, "-k", 3, *QUICK, *words)
     assert done.code == 0, done.err
     names = sorted(path.name for path in out.iterdir())
@@ -148,7 +156,7 @@ def test_cluster_takes_classes_from_a_file_or_one_of_its_columns(
 def test_cluster_takes_classes_from_a_variable(run, files):
     done = run("cluster", files / "all.npz", "-k", 3, *QUICK, "--labels", "y")
     assert "ACC 100.0%" in done.out
-    assert "all: 90 samples, 3 views, NSMVC with 3 clusters" in done.out
+    assert "all: 90 samples, 3 views, GraphNSMVC with 3 clusters" in done.out
 
 
 def test_cluster_takes_classes_from_stdin(run, views, blobs):

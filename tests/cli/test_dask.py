@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from manyview import NSMVC, load_model
+from manyview import NSMVC, GraphNSMVC, load_model
 from manyview.cli import _dask
 
 zarr = pytest.importorskip("zarr")
@@ -27,16 +27,20 @@ def stored(tmp_path, blobs):
     return paths
 
 
+@pytest.mark.parametrize("Estimator", [GraphNSMVC, NSMVC])
 def test_labels_model_and_report_are_those_of_one_machine(
-    run, stored, blobs, tmp_path, monkeypatch
+    run, stored, blobs, tmp_path, monkeypatch, Estimator
 ):
+    name = Estimator.__name__
     monkeypatch.setattr(_dask, "SAMPLE_ROWS", 50)
     options = ("-k", 3, "--n-init", 2, "--dask", "local[1]")
+    if Estimator is NSMVC:
+        options += ("--method", "nsmvc")
     outcome = run("cluster", *stored, *options, "--out", tmp_path / "result")
     assert outcome.code == 0, outcome.err
-    assert "90 samples, 3 views, DaskNSMVC with 3 clusters" in outcome.out
+    assert f"90 samples, 3 views, Dask{name} with 3 clusters" in outcome.out
     views = dict(zip(("rna", "protein", "image"), blobs[0], strict=True))
-    local = NSMVC(3, assignment="majorize", n_init=2, random_state=0).fit(views)
+    local = Estimator(3, assignment="majorize", n_init=2, random_state=0).fit(views)
     with (tmp_path / "result" / "labels.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert_array_equal([int(row["cluster"]) for row in rows], local.labels_)
@@ -69,7 +73,7 @@ MISTAKES = {
     "several k": (("-k", "2..4", "--dask", "local[1]"), "one number of clusters"),
     "other method": (
         ("-k", "3", "--method", "camvc", "--dask", "local[1]"),
-        "runs NSMVC",
+        "runs graphnsmvc or nsmvc",
     ),
     "sequential": (
         ("-k", "3", "--assignment", "sequential", "--dask", "local[1]"),
