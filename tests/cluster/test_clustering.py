@@ -109,7 +109,7 @@ def test_graph_clustering_of_a_view_that_shows_nothing(named):
 def test_label_clustering_takes_means_of_the_scaled_views():
     view = np.array([[0.0], [2.0], [10.0], [12.0]])
     found = label_clustering(check_views([view]), [0, 0, 1, 1])
-    scaled = (view - view.min()) / 12
+    scaled = (view - view.mean()) / 12
     scaled /= np.linalg.norm(scaled)
     means = found.centers[0][:, 0]
     assert_allclose(np.diff(means), scaled[2:].mean() - scaled[:2].mean())

@@ -57,7 +57,7 @@ class ClusterCountChoice:
 
     n_clusters: int
     candidates: tuple[int, ...]
-    gaps: tuple[float, ...]
+    gaps: tuple[float, ...] = ()
     weakest: tuple[float, ...]
     agreement: tuple[float, ...]
     threshold: float
