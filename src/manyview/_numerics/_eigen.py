@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -71,14 +71,18 @@ class Product:
     """
 
     factor: sparse.csr_array
+    _transposed: sparse.csc_array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Made once: products come by the hundred.
+        object.__setattr__(self, "_transposed", self.factor.T)
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.factor.shape[0], self.factor.shape[0]
 
     def __matmul__(self, vectors: FloatArray) -> FloatArray:
-        # The transpose of a CSR matrix shares its memory.
-        return np.asarray(self.factor @ (self.factor.T @ vectors))
+        return np.asarray(self.factor @ (self._transposed @ vectors))
 
     def part(self, start: int, end: int) -> Product:
         """The block of samples that share no column with others."""
