@@ -1,6 +1,6 @@
-"""Run ``manyview``, and kill this process with signal 9 at one moment of its writing.
+"""Run a command, and kill this process with signal 9 at one moment of its writing.
 
-    python -m tests.killed MOMENT FOLDER ARGUMENT...
+    python -m tests.killed MOMENT FOLDER manyview|reproduction ARGUMENT...
 
 A moment is just before a file or folder below FOLDER is opened for writing, made,
 renamed or removed. With moment 0 nothing is killed, and the number of moments is the
@@ -26,9 +26,15 @@ def is_change(event, args, folder):
     ).startswith(folder)
 
 
-def kill_at(moment, folder, *arguments):
-    from manyview.cli import main
+def run(command):
+    if command == "manyview":
+        from manyview.cli import main
+    else:
+        from reproduction.__main__ import main
+    sys.exit(main())
 
+
+def kill_at(moment, folder, command, *arguments):
     seen = 0
 
     def count(event, args):
@@ -39,9 +45,9 @@ def kill_at(moment, folder, *arguments):
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(count)
-    sys.argv = ["manyview", *arguments]
+    sys.argv = [command, *arguments]
     try:
-        main()
+        run(command)
     except SystemExit as error:
         if error.code:
             raise

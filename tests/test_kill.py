@@ -24,9 +24,9 @@ pytestmark = [
 N_KILLS = 20
 
 
-def run_killed(moment, folder, *arguments):
+def run_killed(moment, folder, command, *arguments):
     """Exit code and the last line on stderr."""
-    words = ["-m", "tests.killed", moment, folder, *arguments]
+    words = ["-m", "tests.killed", moment, folder, command, *arguments]
     done = subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=ROOT,
@@ -64,7 +64,7 @@ def test_cluster(tmp_path, source):
     folder = tmp_path / "work"
     folder.mkdir()
     out, aside = folder / "result", tmp_path / "aside"
-    words = ("cluster", source, "--n-init", "1", "--labels", "y")
+    words = ("manyview", "cluster", source, "--n-init", "1", "--labels", "y")
 
     def cluster(moment, k):
         options = ("-k", k, "--out", out, "--force")
@@ -138,3 +138,40 @@ def test_save_model(tmp_path, blobs):
         folder.mkdir()
     # Some were killed while a temporary file was being written.
     assert n_left >= 3
+
+
+def outputs(folder):
+    """Files of a reproduction by path, but for what tells the time."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        and path.name not in ("runs.csv", "report.html")
+        and not path.name.endswith(".part")
+    }
+
+
+def test_reproduction(tmp_path, source):
+    options = ("--quick", "--methods", "NSMVC", "--repeats", "1", "--jobs", "1")
+    words = ("reproduction", "all", *options, "--datasets", source)
+
+    def reproduce(moment, out):
+        return run_killed(moment, out, *words, "--out", out)
+
+    calm, out = tmp_path / "calm", tmp_path / "out"
+    assert reproduce(0, calm)[0] == 0
+    # Again, with all runs done: what is written now are tables, figures and report.
+    code, n_moments = reproduce(0, calm)
+    assert code == 0, n_moments
+    expected = outputs(calm)
+    assert expected
+    for moment in spread(int(n_moments)):
+        # Kills in the middle of the runs are tried in tests/reproduction/test_kill.py.
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        shutil.copy(calm / "runs.csv", out)
+        assert reproduce(moment, out)[0] == -signal.SIGKILL
+        assert outputs(out).items() <= expected.items()
+    assert reproduce(0, out)[0] == 0
+    assert outputs(out) == expected
+    assert (out / "report.html").read_text().rstrip().endswith("</html>")

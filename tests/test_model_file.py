@@ -403,6 +403,17 @@ def test_load_model_refuses_truncated_files(saved, keep):
         load_model(path)
 
 
+def test_load_model_is_brief_about_an_archive_whose_names_have_no_end(saved):
+    _, path = saved
+    data = bytearray(path.read_bytes())
+    # The length of the first member's name, which zipfile quotes whole.
+    data[26:28] = (4000).to_bytes(2, "little")
+    path.write_bytes(data)
+    with pytest.raises(DatasetError, match="or was cut short") as caught:
+        load_model(path)
+    assert len(str(caught.value)) < 1000
+
+
 def test_load_model_refuses_a_changed_payload(saved):
     _, path = saved
     text = json.dumps(read_json(path, "model.json")).replace('"named"', '"named" ')

@@ -189,10 +189,9 @@ def load_model(path: str | os.PathLike[str]) -> NSMVC:
         check_model(parsed, arrays, check_graph)
         return _from_json(parsed, arrays)
     except UNREADABLE as error:
-        reason = " ".join(str(error).split())[:300]
         msg = (
             f"{path} is not a complete manyview model ({type(error).__name__}: "
-            f"{reason}). Save the model anew."
+            f"{_short(error)}). Save the model anew."
         )
         raise DatasetError(msg) from error
 
@@ -342,7 +341,7 @@ def _read_members(path: Path) -> dict[str, bytes]:
         if isinstance(error, OSError) and error.filename is not None:
             raise
         msg = (
-            f"{path} is not a manyview model, or was cut short ({error}). "
+            f"{path} is not a manyview model, or was cut short ({_short(error)}). "
             "Expected a file written by save_model."
         )
         raise DatasetError(msg) from error
@@ -358,6 +357,11 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
         msg = f"{path} is not a manyview model: a JSON object was expected inside."
         raise DatasetError(msg)
     return content
+
+
+def _short(error: Exception) -> str:
+    """Its message on one line; that of a damaged archive may hold the archive."""
+    return " ".join(str(error).split())[:300]
 
 
 def _sha256(data: bytes) -> str:

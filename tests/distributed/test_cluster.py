@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -43,8 +44,6 @@ def _on_the_cluster(_in_this_thread, client):
 
 
 def _scheduler(name):
-    import dask
-
     return dask.config.set(scheduler=name)
 
 
@@ -123,7 +122,10 @@ def test_killed_workers_change_nothing():
     views, labels = make_views(13, n_samples=40_000)
     lazy = chunked(views, (4000, 4000, 4000))
     options = {"n_clusters": 4, "init": labels, "n_paces": 4, "max_iter": 10}
+    # Else the cluster gives up a worker that takes more than 15 s to come back.
+    patience = {"distributed.deploy.lost-worker-timeout": GUARD}
     with (
+        dask.config.set(patience),
         LocalCluster(n_workers=2, threads_per_worker=1, **QUIET) as cluster,
         Client(cluster) as client,
     ):
@@ -191,7 +193,8 @@ def test_killed_drivers_are_taken_up(tmp_path):
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.getcwd()},
+            # The same manyview as here, wherever it was imported from.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         for seen, _ in enumerate(driver.stdout, start=1):
             if seen == stop_after:
