@@ -52,8 +52,7 @@ def use(kind, path, **options):
         from manyview import load_model
 
         model = load_model(path)
-        widths = [centers.shape[1] for centers in model.cluster_centers_]
-        views = [np.ones((5, width)) for width in widths]
+        views = [np.ones((5, width)) for width in model._layout.n_features]
         assert model.predict(views).shape == (5,)
         assert model.transform(views).shape == (5, model.n_clusters)
         return

@@ -192,6 +192,23 @@ def model_named(path):
     save_model(NSMVC(2, n_init=1, init=[0, 1, 0, 1]).fit(views), path)
 
 
+def model_graph(path):
+    from scipy import sparse
+
+    from manyview import GraphNSMVC, save_model
+
+    rng = np.random.default_rng(0)
+    groups = (np.arange(16) % 2)[:, None]
+    views = {
+        "a": rng.normal(size=(16, 2)) + 9 * groups,
+        "b": sparse.csr_array(rng.poisson(1 + 5 * groups, size=(16, 3))),
+        "c": np.ones((16, 1)),
+    }
+    save_model(
+        GraphNSMVC(2, n_neighbors=(2, 4), n_init=1, random_state=0).fit(views), path
+    )
+
+
 MAT_HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
 
 
@@ -219,5 +236,5 @@ SEEDS = {
     "h5mu": ("a.h5mu", [h5mu]),
     "parquet": ("a.parquet", [parquet, parquet_plain]),
     "zarr": ("a.zarr", [zarr3, zarr2, zarr_gzip]),
-    "mvz": ("a.mvz", [model, model_named]),
+    "mvz": ("a.mvz", [model, model_named, model_graph]),
 }
