@@ -25,7 +25,7 @@ import manyview
 from manyview import NSMVC
 
 PACKAGE = Path(manyview.__file__).parent
-WATCHED = ("check_views", "open_views", "explain")
+WATCHED = ("check_views", "open_views", "explain_clustering")
 
 
 def trace(run: Callable[[], object]) -> Counter[tuple[str, str]]:
