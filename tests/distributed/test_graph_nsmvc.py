@@ -88,8 +88,7 @@ def test_words_without_a_word_count_as_missing():
     whole = GraphNSMVC(assignment="majorize", **options).fit(
         [sparse.csr_array(words), numbers]
     )
-    pieces = [sparse.csr_array(words[:50]), sparse.csr_array(words[50:])]
-    blocks = da.concatenate([da.from_array(p, p.shape, asarray=False) for p in pieces])
+    blocks = da.from_array(words, ((50, 70), -1)).map_blocks(sparse.csr_array)
     model = DaskGraphNSMVC(**options).fit([blocks, da.from_array(numbers, (70, -1))])
     assert_array_equal(model.labels_.compute(), whole.labels_)
     assert whole.joined_pace_[0, 5] == model.joined_pace_[0, 5].compute() == 0
