@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from manyview._random import random_source
 from manyview._solvers._graph_views import draw_anchors, learn_graphs
-from manyview._threads import one_blas_thread
 from manyview.cluster import NSMVC, GraphNSMVC
 from manyview.distributed import _blocks
 from manyview.distributed._data import gather_rows, open_data, open_parts
@@ -129,15 +127,14 @@ view_names_, n_features_in_
         anchors = gather_rows(
             raw, draw_anchors(raw.n_samples, self.n_anchors, random_state)
         )
-        with one_blas_thread():
-            self._graph, _ = learn_graphs(
-                anchors,
-                usable_views(anchors, self.scales_),
-                n_components=self.n_clusters,
-                n_neighbors=check_neighbors(self.n_neighbors),
-                n_anchors=self.n_anchors,
-                random_state=random_state,
-            )
+        self._graph, _ = learn_graphs(
+            anchors,
+            usable_views(anchors, self.scales_),
+            n_components=self.n_clusters,
+            n_neighbors=check_neighbors(self.n_neighbors),
+            n_anchors=self.n_anchors,
+            random_state=random_state,
+        )
         n_parts = len(raw.rows)
         model = shared((self._graph, self.scales_, views.names), n_parts)
         data = open_parts(
@@ -166,8 +163,7 @@ view_names_, n_features_in_
         )
 
     def _identity(self, data: DaskRows) -> dict[str, Any]:
-        sizes = [int(size) for size in self.n_neighbors if isinstance(size, Integral)]
         return super()._identity(data) | {
-            "n_neighbors": sizes,
+            "n_neighbors": list(check_neighbors(self.n_neighbors)),
             "n_anchors": int(self.n_anchors),
         }
