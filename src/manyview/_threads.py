@@ -14,6 +14,8 @@ from threading import Event, Lock, Thread
 
 from threadpoolctl import threadpool_limits
 
+from manyview._sklearn_compat import _openmp_effective_n_threads
+
 
 class _Keeper:
     """A thread that holds the limit: threadpoolctl wants one thread for both ends."""
@@ -81,3 +83,8 @@ def one_thread() -> Iterator[None]:
     # OpenMP keeps its number per thread, so callers cannot get in each other's way.
     with one_blas_thread(), threadpool_limits(1, "openmp"):
         yield
+
+
+def available_threads() -> int:
+    """Threads that one fit may use: processors, unless OMP_NUM_THREADS says fewer."""
+    return int(_openmp_effective_n_threads())

@@ -1,10 +1,11 @@
 """Eigensolvers against dense, literal oracles."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.sparse.linalg import ArpackNoConvergence
 
 from manyview._numerics import _eigen
 from manyview._numerics._gram import gaussian_kernel
@@ -62,28 +63,6 @@ def test_top_eigenvectors_find_every_copy_of_a_multiple_eigenvalue(n_samples):
     assert_allclose(graph @ vectors, vectors, atol=1e-9)
 
 
-def test_lanczos_finds_copies_that_a_first_run_overlooked(monkeypatch):
-    """From one vector ARPACK sees one copy; others come in through rounding, or not."""
-    graph = weakly_linked(800, 6, 0.0)
-    all_values, all_vectors = reference.top(graph.toarray(), 12)
-    seen = [0, *range(6, 9)]
-    search, runs = _eigen._arpack, []
-
-    def overlook(*arguments, **options):
-        runs.append(options)
-        if len(runs) == 1:
-            return all_values[seen], all_vectors[:, seen]
-        return search(*arguments, **options)
-
-    monkeypatch.setattr(_eigen, "_arpack", overlook)
-    values, vectors, following = _eigen._lanczos(lambda x: graph @ x, 800, 4)
-    assert_allclose(values, np.ones(4), atol=1e-12)
-    assert following == pytest.approx(1.0)
-    assert_allclose(graph @ vectors, vectors, atol=1e-9)
-    assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-10)
-
-
-@pytest.mark.skipif(not _eigen._SEEDABLE, reason="SciPy < 1.17 cannot seed ARPACK")
 def test_top_eigenvectors_of_a_degenerate_matrix_are_reproducible():
     matrix = np.full((500, 500), 1 / 500)
     first = top(matrix, 4)[1]
@@ -91,8 +70,37 @@ def test_top_eigenvectors_of_a_degenerate_matrix_are_reproducible():
     assert_allclose(first.T @ first, np.eye(4), atol=1e-12)
 
 
-def test_top_eigenvectors_fall_back_to_dense(monkeypatch):
-    monkeypatch.setattr(_eigen, "eigsh", fail)
+@pytest.mark.parametrize("rank", [1, 5, 14])
+def test_top_eigenvectors_beyond_the_rank_are_orthogonal(rank):
+    factor = np.random.RandomState(0).normal(size=(450, rank))
+    values, vectors = top(factor @ factor.T, 8)
+    expected_values, _ = reference.top(factor @ factor.T, 8)
+    assert_allclose(values, expected_values, atol=1e-10 * expected_values[0])
+    assert_allclose(vectors.T @ vectors, np.eye(8), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_filtered_vectors_are_those_of_a_dense_solver(seed):
+    """Neighbour graphs and their products, in which eigenvalues follow closely."""
+    rng = np.random.RandomState(seed)
+    points = rng.normal(size=(600, 1 + seed)) + rng.randint(4, size=(600, 1))
+    factor = neighbor_graph(points, 3 + seed)
+    for affinity, matrix in (
+        (_eigen.Product(factor), (factor @ factor.T).toarray()),
+        (sparse.csr_array(factor + factor.T), (factor + factor.T).toarray()),
+    ):
+        values, vectors = top(affinity, 7)
+        expected_values, _ = reference.top(matrix, 7)
+        assert_allclose(values, expected_values, atol=1e-12 * expected_values[0])
+        assert_allclose(vectors.T @ vectors, np.eye(7), atol=1e-11)
+        misses = matrix @ vectors - vectors * values
+        assert np.abs(misses).max() <= 1e-8 * expected_values[0]
+
+
+@pytest.mark.parametrize("limit", ["MOST_PRODUCTS", "TOLERANCE"])
+def test_top_eigenvectors_fall_back(monkeypatch, limit):
+    """To the inverse where products run out, to a dense solver where that fails."""
+    monkeypatch.setattr(_eigen, limit, 1e-30)
     graph = components(600, 1)
     values, vectors = top(graph, 3)
     expected_values, expected = reference.top(graph.toarray(), 3)
@@ -137,13 +145,15 @@ def weakly_linked(n_samples, n_components, link):
 
 def test_crowded_eigenvalues_take_a_bounded_number_of_products(monkeypatch):
     graph = weakly_linked(1000, 13, 1e-6)
-    products = []
-    multiply = _eigen._symmetric_product
+    steps = []
+    recur = _eigen._Matrix.recur
     monkeypatch.setattr(
-        _eigen, "_symmetric_product", lambda *a: products.append(0) or multiply(*a)
+        _eigen._Matrix,
+        "recur",
+        lambda self, *rest: steps.extend(rest[2]) or recur(self, *rest),
     )
     values, vectors = top(graph, 2)
-    assert len(products) < 2000  # 6,000 without the bound
+    assert len(steps) <= 1.5 * _eigen.MOST_PRODUCTS
     expected_values, expected = reference.top(graph.toarray(), 2)
     assert 1e-12 < 1.0 - expected_values[1] < 1e-6
     assert_allclose(values, expected_values, atol=1e-13)
@@ -152,18 +162,19 @@ def test_crowded_eigenvalues_take_a_bounded_number_of_products(monkeypatch):
     )
 
 
-def test_kernels_with_crowded_eigenvalues_are_inverted_too(monkeypatch):
+def test_crowded_eigenvalues_come_from_the_inverse(monkeypatch):
     kernel = gaussian_kernel(blobs(450))
     scaling = inverse_root_degrees(kernel.sum(axis=1))
     pull = 0.6 * np.linalg.qr(np.random.RandomState(1).normal(size=(450, 3)))[0]
-    plain = _eigen._lanczos
-    monkeypatch.setattr(
-        _eigen,
-        "_lanczos",
-        lambda multiply, *rest: (
-            fail() if hasattr(multiply, "__self__") else plain(multiply, *rest)
-        ),
-    )
+    filtered = _eigen._filtered
+
+    def in_vain(recur, *rest):
+        found = filtered(recur, *rest)
+        own = hasattr(recur, "__self__")
+        return replace(found, residual=1.0) if own else found
+
+    monkeypatch.setattr(_eigen, "_filtered", in_vain)
+    monkeypatch.setattr(_eigen, "_dense_eigenpairs", None)
     values, vectors = top(kernel, 6, scaling=scaling, coupling=pull)
     expected_values, expected = reference.top(reference.norm(kernel) + pull @ pull.T, 6)
     assert_allclose(values, expected_values, atol=1e-12)
@@ -173,19 +184,28 @@ def test_kernels_with_crowded_eigenvalues_are_inverted_too(monkeypatch):
 
 
 def test_graphs_too_large_to_factorise_say_how_far_they_came(monkeypatch):
-    monkeypatch.setattr(_eigen, "eigsh", fail)
     monkeypatch.setattr(_eigen, "FACTORISED_UP_TO", 500)
     graph = weakly_linked(800, 3, 0.3)
-    values, vectors = top(graph, 3)
-    expected_values, expected = reference.top(graph.toarray(), 3)
-    assert_allclose(values, expected_values, atol=1e-9)
-    assert_allclose(
-        reference.projector(vectors), reference.projector(expected), atol=1e-4
-    )
-    monkeypatch.setattr(_eigen, "BLOCK_ITERATIONS", 1)
+    monkeypatch.setattr(_eigen, "MOST_PRODUCTS", 1)
     found = _eigen.top_eigenvectors(graph, 3)
     assert not found.converged
     assert np.isfinite(found.vectors).all()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_no_eigenvalue_is_below_the_bound(sign, scaled):
+    rng = np.random.RandomState(0)
+    for n_samples in (3, 20, 60):
+        matrix = sign * _symmetric(rng.random((n_samples, n_samples)) ** 4)
+        matrix[rng.randint(n_samples)] = 0.0
+        matrix = _symmetric(matrix)
+        scaling = rng.random(n_samples) + 0.1 if scaled else None
+        bound = _eigen._Matrix(affinity=matrix, scaling=scaling).lower_bound()
+        whole = matrix if scaling is None else scaling[:, None] * matrix * scaling
+        spectrum = np.linalg.eigvalsh(whole)
+        assert bound <= spectrum[0] + 1e-12
+        assert bound >= -2.0 * np.abs(spectrum).max()
 
 
 def test_vectors_of_a_graph_in_pieces_live_on_one_piece_each():
@@ -240,10 +260,13 @@ def test_vectors_of_a_tied_space_do_not_depend_on_rounding(n_samples, n_vectors)
     )
 
 
+def neighbor_graph(points, n_neighbors):
+    distances = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    nearest = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
+    graph = np.zeros_like(distances)
+    np.put_along_axis(graph, nearest, 1.0 / n_neighbors, axis=1)
+    return sparse.csr_array(graph)
+
+
 def _symmetric(matrix):
     return (matrix + matrix.T) / 2
-
-
-def fail(*_, **__):
-    msg = "no convergence"
-    raise ArpackNoConvergence(msg, np.empty(0), np.empty((0, 0)))

@@ -56,6 +56,7 @@ class Opened:
             n_neighbors=n_neighbors,
             n_anchors=n_anchors,
             random_state=np.random.RandomState(0),
+            n_threads=2,
         )
 
     def place(self, model, placement=None):

@@ -7,6 +7,8 @@ share anchors, and a spectral embedding of n samples is one of the anchors.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 
@@ -14,6 +16,8 @@ from manyview._numerics._eigen import Product, top_eigenvectors
 from manyview._numerics._jit import kernel
 from manyview._typing import FloatArray, IntArray
 
+# Relative residual of eigenvectors: embeddings are kept in single precision.
+EMBEDDING_ERROR = 1e-7
 # Edges of less weight are none. They would join pieces of a graph so loosely that
 # rounding decides how the leading eigenvectors mix them.
 SMALLEST_WEIGHT = 1e-6
@@ -36,10 +40,10 @@ def nearest_anchors(
     n_rows, n_anchors = distances.shape
     n_nearest = out_nearest.shape[1]
     for i in range(n_rows):
-        found = 0
+        found, limit = 0, np.inf
         for a in range(n_anchors):
             distance = distances[i, a]
-            if found == n_nearest and not distance < out_distances[i, n_nearest - 1]:
+            if found == n_nearest and not distance < limit:
                 continue
             place = found if found < n_nearest else n_nearest - 1
             while place > 0 and distance < out_distances[i, place - 1]:
@@ -49,6 +53,20 @@ def nearest_anchors(
             out_distances[i, place] = distance
             out_nearest[i, place] = a
             found = min(found + 1, n_nearest)
+            limit = out_distances[i, n_nearest - 1]
+
+
+@kernel()
+def first_equals(distances: FloatArray, out_first: IntArray) -> None:
+    """For each row, the first one at distance 0, at the latest itself.
+
+    distances : (n_rows, n_rows); out_first : (n_rows,).
+    """
+    for i in range(len(out_first)):
+        first = 0
+        while first < i and distances[i, first] != 0.0:
+            first += 1
+        out_first[i] = first
 
 
 def local_widths(
@@ -117,12 +135,28 @@ def participation(coordinates: FloatArray) -> float:
     return float(energies.mean()) ** 2 / total if total > 0.0 else 0.0
 
 
+def spectral_maps(
+    graphs: Sequence[sparse.csr_array], n_components: int
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """The `spectral_map` and eigenvalues of graphs of growing neighbourhood sizes."""
+    maps: list[FloatArray] = []
+    spectra: list[FloatArray] = []
+    vectors = None
+    # A graph with more edges takes fewer iterations, and is a start for the next one.
+    for graph in reversed(graphs):
+        spectral, values, vectors = spectral_map(graph, n_components, vectors)
+        maps.insert(0, spectral)
+        spectra.insert(0, values)
+    return maps, spectra
+
+
 def spectral_map(
-    graph: sparse.csr_array, n_components: int
-) -> tuple[FloatArray, FloatArray]:
+    graph: sparse.csr_array, n_components: int, start: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(n_anchors, n_components) that takes rows of weights to the embedding.
 
-    The eigenvalues, (n_components,), come with it; those that do not exist are 0.
+    The eigenvalues, (n_components,), come with it; those that do not exist are 0. So do
+    the eigenvectors, a `start` for a graph of the same samples and anchors.
 
     With columns divided by the roots of their sums, the graph Z has Z Z' as affinity of
     the samples; its eigenvectors follow from the smaller of Z Z' and Z' Z. They are
@@ -133,12 +167,12 @@ def spectral_map(
     normal = sparse.csr_array(graph @ sparse.diags_array(scaling))
     n_rows, n_anchors = normal.shape
     n_found = min(n_components, n_rows, n_anchors)
-    if n_rows < n_anchors:
-        pairs = top_eigenvectors(Product(normal), n_found)
-        directions, power = normal.T @ pairs.vectors, 1.0
-    else:
-        pairs = top_eigenvectors(Product(sparse.csr_array(normal.T)), n_found)
-        directions, power = pairs.vectors, 0.5
+    narrow = n_rows < n_anchors
+    product = Product(normal if narrow else sparse.csr_array(normal.T))
+    pairs = top_eigenvectors(product, n_found, start=start, tolerance=EMBEDDING_ERROR)
+    directions, power = (
+        (normal.T @ pairs.vectors, 1.0) if narrow else (pairs.vectors, 0.5)
+    )
     real = pairs.values > SMALLEST_EIGENVALUE
     divisor = np.where(real, pairs.values, 1.0) ** power
     factors = real / divisor * commute_weights(pairs.values)
@@ -146,7 +180,7 @@ def spectral_map(
     spectral[:, :n_found] = scaling[:, None] * directions * factors
     values = np.zeros(n_components)
     values[:n_found] = pairs.values
-    return spectral, values
+    return spectral, values, pairs.vectors
 
 
 def commute_weights(values: FloatArray) -> FloatArray:

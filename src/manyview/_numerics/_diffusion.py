@@ -37,7 +37,9 @@ def diffusion_vectors(
     """Eigenpairs of the normalised affinity without the trivial one, root degrees."""
     scaling = inverse_root_degrees(np.asarray(affinity.sum(axis=1), dtype=np.float64))
     n_vectors = min(n_vectors, affinity.shape[0])
-    pairs = top_eigenvectors(affinity, n_vectors, scaling=scaling)
+    pairs = top_eigenvectors(
+        affinity, n_vectors, scaling=scaling, tolerance=_anchors.EMBEDDING_ERROR
+    )
     _, pieces = connected_components(affinity, directed=False)
     largest = pieces == np.bincount(pieces).argmax()
     vectors = _without_direction(pairs, np.where(largest, 1.0 / scaling, 0.0))

@@ -6,8 +6,6 @@ vectors follow from the matrix alone, not from rounding: see `top_eigenvectors`.
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -15,40 +13,45 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lobpcg
 
+from manyview._numerics._jit import kernel
 from manyview._typing import FloatArray, IntArray
 
 Affinity: TypeAlias = "FloatArray | sparse.csr_array | Product"
-Multiply: TypeAlias = Callable[[FloatArray], FloatArray]
+# Steps of a recurrence, see `_Matrix.recur`.
+Recur: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
-# Below this many samples a dense eigensolver is quicker than Lanczos iterations.
-LANCZOS_FROM = 400
-# Basis of Lanczos iterations, samples per restart and most restarts. What takes more
-# has eigenvalues so close together that a factorised matrix is quicker.
-SMALLEST_BASIS = 40
-SAMPLES_PER_RESTART = 50
-MOST_RESTARTS = 200
+# Below this many samples a dense eigensolver is quicker than iterations.
+ITERATIVE_FROM = 400
+# Vectors computed beyond those asked for, at least: they show ties, and the lower they
+# reach in the spectrum, the fewer products are needed. Processors handle blocks of
+# vectors by eights.
+SPARE = 6
+EIGHT = 8
+# Relative residual at which vectors are found, and products with a block of vectors
+# after which eigenvalues are too close together for this way.
+TOLERANCE = 1e-9
+MOST_PRODUCTS = 400
+# Products of one filter: few at first, when little is known of the spectrum, and never
+# so many that the leading vectors drown the others (in powers of e).
+FIRST_DEGREE, MOST_DEGREE = 10, 40
+LARGEST_GROWTH = 24.0
+# How much a filter favours the last vector asked for, per product, at least.
+SMALLEST_GROWTH = 0.05
+# Share of the spectrum that is damped, at least.
+SMALLEST_CUT = 1e-4
 # Most samples whose matrix is factorised (200 MB), and most for which ties at the last
 # vector are settled by a dense eigensolver.
 FACTORISED_UP_TO = 5000
 SETTLED_UP_TO = 2000
 # Where the matrix is inverted: this far, relatively, above the largest eigenvalue.
 SHIFT = 1e-4
-# Iterations and relative residual of the solver for graphs too large for that.
-BLOCK_ITERATIONS = 200
-BLOCK_TOLERANCE = 1e-6
+# Relative residual that is good enough where a matrix is too large to factorise.
+ROUGH_TOLERANCE = 1e-6
 # Eigenvalues that agree to this share of the largest are tied.
 TIED = 1e-10
-# Vectors computed beyond those asked for, to see ties.
-SPARE = 8
-# How far, relative to the spectrum, an overlooked eigenvalue must lie above the
-# smallest one found, and how well it is looked for.
-OVERLOOKED = 1e-9
-SEARCH_TOLERANCE = 1e-6
-# ARPACK draws new directions when it meets an invariant subspace; SciPy lets us say
-# from where since 1.17.
-_SEEDABLE = "rng" in inspect.signature(eigsh).parameters
+# Steps that tighten the bound of the spectrum.
+BOUND_STEPS = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,18 +74,15 @@ class Product:
     """
 
     factor: sparse.csr_array
-    _transposed: sparse.csc_array = field(init=False, repr=False)
+    transposed: sparse.csr_array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Made once: products come by the hundred.
-        object.__setattr__(self, "_transposed", self.factor.T)
+        # Made once: products come by the dozen.
+        object.__setattr__(self, "transposed", sparse.csr_array(self.factor.T))
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.factor.shape[0], self.factor.shape[0]
-
-    def __matmul__(self, vectors: FloatArray) -> FloatArray:
-        return np.asarray(self.factor @ (self._transposed @ vectors))
 
     def part(self, start: int, end: int) -> Product:
         """The block of samples that share no column with others."""
@@ -110,24 +110,36 @@ class _Matrix:
     """``diag(scaling) affinity diag(scaling) + coupling coupling'``, not formed."""
 
     affinity: Affinity
-    scaling: FloatArray | None
-    coupling: FloatArray | None
+    scaling: FloatArray | None = None
+    coupling: FloatArray | None = None
 
     @property
     def n_samples(self) -> int:
         return int(self.affinity.shape[0])
 
-    def multiply(self, vector: FloatArray) -> FloatArray:
-        """The product with a vector or, column by column, with a matrix."""
-        scaling = self.scaling
-        if scaling is not None and vector.ndim == 2:
-            scaling = scaling[:, None]
-        scaled = vector if scaling is None else scaling * vector
-        product = _symmetric_product(self.affinity, scaled)
-        if scaling is not None:
-            product *= scaling
+    def recur(
+        self, block: FloatArray, before: FloatArray, coefficients: FloatArray
+    ) -> FloatArray:
+        """Blocks that follow two blocks, each by one row of coefficients; the last one.
+
+        A row (factor, own, kept) takes the last two blocks to ``factor * matrix @ block
+        + own * block + kept * before``. Both blocks are overwritten.
+        """
+        graph = self.affinity
+        if self.coupling is None and isinstance(graph, Product):
+            outer, inner = _arrays(graph.factor), _arrays(graph.transposed)
+            return _product_recurrence(*outer, *inner, coefficients, block, before)
+        if self.coupling is None and isinstance(graph, sparse.csr_array):
+            return _sparse_recurrence(*_arrays(graph), coefficients, block, before)
+        return _recurrence(self._multiply, coefficients, block, before)
+
+    def _multiply(self, block: FloatArray) -> FloatArray:
+        scaling = 1.0 if self.scaling is None else self.scaling[:, None]
+        affinity: Any = self.affinity
+        product = np.asarray(affinity @ (scaling * block))
+        product *= scaling
         if self.coupling is not None:
-            product += self.coupling @ (self.coupling.T @ vector)
+            product += self.coupling @ (self.coupling.T @ block)
         return product
 
     def form(self) -> FloatArray:
@@ -142,6 +154,109 @@ class _Matrix:
             matrix += self.coupling @ self.coupling.T
         return matrix
 
+    def lower_bound(self) -> float:
+        """A number that no eigenvalue is below.
+
+        No eigenvalue of a matrix M exceeds ``max((|M| u) / u)`` for any positive u,
+        which a few steps towards its leading vector bring near the largest one.
+        """
+        if isinstance(self.affinity, Product):
+            return 0.0
+        # A graph without negative weights need not be copied.
+        negative = self.affinity.min() < 0.0
+        sizes: Any = abs(self.affinity) if negative else self.affinity
+        squares = 1.0 if self.scaling is None else self.scaling**2
+        weights = np.ones(self.n_samples)
+        bound = np.inf
+        for _ in range(BOUND_STEPS):
+            grown = squares * (sizes @ weights)
+            bound = min(bound, float((grown / weights).max()))
+            weights = grown + bound * weights
+            weights /= weights.max() or 1.0
+            if not weights.all():
+                break
+        # What is added to it, coupling coupling', has no negative eigenvalue.
+        return -bound
+
+
+def _recurrence(
+    multiply: Callable[[FloatArray], FloatArray],
+    coefficients: FloatArray,
+    block: FloatArray,
+    before: FloatArray,
+) -> FloatArray:
+    for factor, own, kept in coefficients:
+        before *= kept
+        before += factor * multiply(block) + own * block
+        block, before = before, block
+    return block
+
+
+@kernel()
+def _sparse_recurrence(
+    starts: IntArray,
+    columns: IntArray,
+    weights: FloatArray,
+    coefficients: FloatArray,
+    block: FloatArray,
+    before: FloatArray,
+) -> FloatArray:
+    """The same with a CSR matrix, all steps at once: threads run side by side."""
+    for s in range(len(coefficients)):
+        _sparse_step(starts, columns, weights, block, coefficients[s], block, before)
+        block, before = before, block
+    return block
+
+
+@kernel()
+def _product_recurrence(
+    starts: IntArray,
+    columns: IntArray,
+    weights: FloatArray,
+    inner_starts: IntArray,
+    inner_columns: IntArray,
+    inner_weights: FloatArray,
+    coefficients: FloatArray,
+    block: FloatArray,
+    before: FloatArray,
+) -> FloatArray:
+    """The same with the product of a CSR matrix and its transpose."""
+    inner = np.zeros((len(inner_starts) - 1, block.shape[1]))
+    alone = np.array([1.0, 0.0, 0.0])
+    for s in range(len(coefficients)):
+        _sparse_step(
+            inner_starts, inner_columns, inner_weights, block, alone, inner, inner
+        )
+        _sparse_step(starts, columns, weights, inner, coefficients[s], block, before)
+        block, before = before, block
+    return block
+
+
+@kernel()
+def _sparse_step(
+    starts: IntArray,
+    columns: IntArray,
+    weights: FloatArray,
+    inner: FloatArray,
+    coefficients: FloatArray,
+    block: FloatArray,
+    out_block: FloatArray,
+) -> None:
+    """``out_block = factor * graph @ inner + own * block + kept * out_block``."""
+    factor, own, kept = coefficients
+    n_rows, n_columns = out_block.shape
+    for i in range(n_rows):
+        for c in range(n_columns):
+            out_block[i, c] = own * block[i, c] + kept * out_block[i, c]
+        for place in range(starts[i], starts[i + 1]):
+            weight, column = factor * weights[place], columns[place]
+            for c in range(n_columns):
+                out_block[i, c] += weight * inner[column, c]
+
+
+def _arrays(graph: sparse.csr_array) -> tuple[IntArray, IntArray, FloatArray]:
+    return graph.indptr, graph.indices, graph.data
+
 
 def top_eigenvectors(
     affinity: Affinity,
@@ -149,6 +264,8 @@ def top_eigenvectors(
     *,
     scaling: FloatArray | None = None,
     coupling: FloatArray | None = None,
+    start: FloatArray | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Eigenpairs:
     """Eigenpairs of the largest (not the largest absolute) eigenvalues.
 
@@ -160,14 +277,18 @@ def top_eigenvectors(
     with the first sample. If the last vector is tied with others within a component,
     the directions taken of that eigenspace are those nearest to fixed ones.
 
-    scaling : (n_samples,) or None for ones; coupling : (n_samples, any) or None.
+    scaling : (n_samples,) or None for ones; coupling : (n_samples, any) or None;
+    start : (n_samples, any), vectors of a similar matrix, which save products.
     """
+    if isinstance(affinity, sparse.csr_array) and scaling is not None:
+        factors = sparse.diags_array(scaling)
+        affinity, scaling = sparse.csr_array(factors @ affinity @ factors), None
     if not isinstance(affinity, np.ndarray) and coupling is None:
         n_pieces, pieces = _pieces(affinity)
         if n_pieces > 1:
-            return _by_component(affinity, scaling, pieces, n_vectors)
+            return _by_component(affinity, pieces, n_vectors, tolerance)
     matrix = _Matrix(affinity=affinity, scaling=scaling, coupling=coupling)
-    return _connected_eigenpairs(matrix, n_vectors)
+    return _connected_eigenpairs(matrix, n_vectors, start, tolerance)
 
 
 def top_singular_vectors(matrix: FloatArray, n_vectors: int) -> FloatArray:
@@ -210,14 +331,6 @@ def descending_eigenpairs(
     return values[::-1], vectors[:, ::-1]
 
 
-def _symmetric_product(matrix: Affinity, vector: FloatArray) -> FloatArray:
-    if isinstance(matrix, np.ndarray) and vector.ndim == 1:
-        # Memory bounds such a product, and this one reads half of the matrix only. The
-        # transpose is the same matrix in the memory order BLAS wants.
-        return np.asarray(linalg.blas.dsymv(1.0, matrix.T, vector))
-    return np.asarray(matrix @ vector)
-
-
 def _pieces(graph: sparse.csr_array | Product) -> tuple[int, IntArray]:
     if isinstance(graph, Product):
         return graph.pieces()
@@ -227,9 +340,9 @@ def _pieces(graph: sparse.csr_array | Product) -> tuple[int, IntArray]:
 
 def _by_component(
     graph: sparse.csr_array | Product,
-    scaling: FloatArray | None,
     pieces: IntArray,
     n_vectors: int,
+    tolerance: float,
 ) -> Eigenpairs:
     """Eigenpairs of a graph in pieces, (n_samples,): each piece by itself."""
     order = np.argsort(pieces, kind="stable")
@@ -249,10 +362,10 @@ def _by_component(
                 if isinstance(in_order, Product)
                 else in_order[start:end, start:end]
             ),
-            scaling=None if scaling is None else scaling[members],
-            coupling=None,
         )
-        pairs = _connected_eigenpairs(matrix, min(n_vectors, end - start))
+        pairs = _connected_eigenpairs(
+            matrix, min(n_vectors, end - start), None, tolerance
+        )
         found.append((pairs, members))
     values = np.concatenate([pairs.values for pairs, _ in found])
     counts = [len(pairs.values) for pairs, _ in found]
@@ -279,24 +392,27 @@ def _ranked(values: FloatArray, sizes: IntArray) -> IntArray:
     return np.lexsort((-sizes, rank))
 
 
-def _connected_eigenpairs(matrix: _Matrix, n_vectors: int) -> Eigenpairs:
+def _connected_eigenpairs(
+    matrix: _Matrix, n_vectors: int, start: FloatArray | None, tolerance: float
+) -> Eigenpairs:
     n_samples = matrix.n_samples
-    # Lanczos needs a basis of several times as many vectors as are asked for.
-    if n_samples < LANCZOS_FROM or 4 * n_vectors > n_samples:
+    if n_samples < ITERATIVE_FROM or 4 * _n_block(n_vectors) > n_samples:
         return _dense_eigenpairs(matrix.form(), n_vectors)
-    try:
-        values, vectors, following = _lanczos(matrix.multiply, n_samples, n_vectors)
-    except ArpackError:
-        if n_samples > FACTORISED_UP_TO:
-            return _block_eigenpairs(matrix, n_vectors)
-        try:
-            values, vectors, following = _inverse_lanczos(matrix, n_vectors)
-        except (ArpackError, linalg.LinAlgError):
+    block = _first_block(n_samples, n_vectors, start)
+    found = _filtered(matrix.recur, matrix.lower_bound(), block, n_vectors, tolerance)
+    if found.residual > tolerance and n_samples <= FACTORISED_UP_TO:
+        inverted = _inverted(matrix, found, n_vectors, tolerance)
+        if inverted is None or inverted.residual > tolerance:
             return _dense_eigenpairs(matrix.form(), n_vectors)
-    tied = _tied(np.append(values, following), n_vectors)[-1]
+        found = inverted
+    tied = _tied(found.values, n_vectors)[n_vectors]
     if tied and n_samples <= SETTLED_UP_TO:
         return _dense_eigenpairs(matrix.form(), n_vectors)
-    return Eigenpairs(values=values, vectors=_fix_signs(vectors))
+    return Eigenpairs(
+        values=found.values[:n_vectors],
+        vectors=_fix_signs(found.vectors[:, :n_vectors]),
+        converged=found.residual <= max(tolerance, ROUGH_TOLERANCE),
+    )
 
 
 def _dense_eigenpairs(matrix: FloatArray, n_vectors: int) -> Eigenpairs:
@@ -314,126 +430,146 @@ def _tied(values: FloatArray, n_vectors: int) -> Any:
     return distance <= TIED * np.abs(values).max()
 
 
-def _lanczos(
-    multiply: Multiply, n_samples: int, n_vectors: int
-) -> tuple[FloatArray, FloatArray, float]:
-    """Lanczos iterations, repeated until no copy of a multiple eigenvalue is missing.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Found:
+    """Leading values, descending, vectors, and the largest residual.
 
-    Started from one vector they see one direction of each eigenspace; further copies
-    only come in through rounding, and often not at all. Well separated clusters give
-    just such multiple eigenvalues. What is missing is orthogonal to the vector that
-    missed it, so every search starts from another one.
-
-    Returns values, vectors, and the eigenvalue that follows.
+    The residual is relative to the largest value, and of the pairs asked for and the
+    one that follows.
     """
-    starts = np.random.RandomState(0)
-    values, vectors = _arpack(multiply, n_samples, n_vectors, starts)
-    for _ in range(n_vectors + 1):
-        rest = _deflate(multiply, values, vectors)
-        highest, _ = _arpack(rest, n_samples, 1, starts, tolerance=SEARCH_TOLERANCE)
-        if highest[0] <= values[-1] + OVERLOOKED * np.abs(values).max():
-            return values, vectors, float(highest[0])
-        _, more = _arpack(rest, n_samples, n_vectors, starts)
-        frame, _ = linalg.qr(np.hstack([vectors, more]), mode="economic")
-        images = np.column_stack([multiply(column) for column in frame.T])
-        projected = frame.T @ images
-        values, small = descending_eigenpairs(
-            (projected + projected.T) / 2.0, n_vectors
-        )
-        vectors = frame @ small
-    msg = "eigenvalues were still overlooked"
-    raise ArpackError(-1, {-1: msg})
+
+    values: FloatArray
+    vectors: FloatArray
+    residual: float
 
 
-def _inverse_lanczos(
-    matrix: _Matrix, n_vectors: int
-) -> tuple[FloatArray, FloatArray, float]:
-    """Lanczos iterations on ``(shift I - matrix)^-1``, for eigenvalues close together.
-
-    Just above the spectrum the inverse spreads its upper end.
-    """
-    n_samples = matrix.n_samples
-    starts = np.random.RandomState(0)
-    rough, _ = _arpack(
-        matrix.multiply, n_samples, 1, starts, tolerance=SEARCH_TOLERANCE**0.5
-    )
-    shift = float(rough[0] + SHIFT * abs(rough[0]))
-    lower = -matrix.form()
-    lower[np.diag_indices(n_samples)] += shift
-    factor = linalg.cho_factor(lower, lower=True, overwrite_a=True)
-
-    def solve(vector: FloatArray) -> FloatArray:
-        return np.asarray(linalg.cho_solve(factor, vector, check_finite=False))
-
-    values, vectors, following = _lanczos(solve, n_samples, n_vectors)
-    # An inverse that is not positive belongs to the far end of the spectrum.
-    below = shift - 1.0 / following if following > 0.0 else -np.inf
-    return shift - 1.0 / values, vectors, below
+def _n_block(n_vectors: int) -> int:
+    return -(-(n_vectors + SPARE) // EIGHT) * EIGHT
 
 
-def _block_eigenpairs(matrix: _Matrix, n_vectors: int) -> Eigenpairs:
-    """As good as a bounded number of block iterations gets."""
-    n_samples = matrix.n_samples
-    start = np.random.RandomState(0).normal(size=(n_samples, n_vectors + SPARE))
-    shape = (n_samples, n_samples)
-    operator = LinearOperator(
-        shape,
-        matvec=matrix.multiply,
-        matmat=matrix.multiply,
-        dtype=np.dtype(np.float64),
-    )
-    with warnings.catch_warnings():
-        # How far it came is measured below.
-        warnings.simplefilter("ignore", UserWarning)
-        found: Any = lobpcg(
-            operator, start, largest=True, maxiter=BLOCK_ITERATIONS, tol=BLOCK_TOLERANCE
-        )
-    order = np.argsort(found[0])[::-1][:n_vectors]
-    values, vectors = found[0][order], found[1][:, order]
-    residuals = np.linalg.norm(matrix.multiply(vectors) - vectors * values, axis=0)
-    return Eigenpairs(
-        values=values,
-        vectors=_fix_signs(vectors),
-        converged=bool(residuals.max() <= BLOCK_TOLERANCE * np.abs(values).max()),
-    )
+def _first_block(
+    n_samples: int, n_vectors: int, start: FloatArray | None
+) -> FloatArray:
+    n_block = _n_block(n_vectors)
+    block = np.random.RandomState(0).normal(size=(n_samples, n_block))
+    if start is not None:
+        n_known = min(start.shape[1], n_block)
+        block[:, :n_known] = start[:, :n_known] * np.sqrt(n_samples)
+    return block
 
 
-def _deflate(multiply: Multiply, values: FloatArray, vectors: FloatArray) -> Multiply:
-    """The matrix, with the eigenvalues found so far moved to the low end."""
-    lowered = values + np.abs(values).max()
-
-    def multiply_rest(vector: FloatArray) -> FloatArray:
-        moved = vectors @ (lowered * (vectors.T @ vector))
-        return np.asarray(multiply(vector) - moved)
-
-    return multiply_rest
-
-
-def _arpack(
-    multiply: Multiply,
-    n_samples: int,
+def _filtered(
+    recur: Recur,
+    lower_bound: float,
+    block: FloatArray,
     n_vectors: int,
-    starts: np.random.RandomState,
+    tolerance: float,
+) -> _Found:
+    """Subspace iterations with Chebyshev filters.
+
+    A block of vectors is multiplied by a polynomial of the matrix that is small on the
+    part of the spectrum below the block's and grows fast above it. A block sees every
+    copy of a multiple eigenvalue, unlike the Krylov space of one vector.
+
+    Y. Zhou, Y. Saad, M. Tiago, J. Chelikowsky. Self-consistent-field calculations using
+    Chebyshev-filtered subspace iteration. Journal of Computational Physics, 2006.
+    """
+    n_products = 0
+    while True:
+        block, _ = linalg.qr(block, mode="economic", overwrite_a=True)
+        block = np.ascontiguousarray(block)
+        image = recur(block, np.zeros_like(block), np.array([[1.0, 0.0, 0.0]]))
+        projected = block.T @ image
+        values, turn = descending_eigenpairs(
+            (projected + projected.T) / 2.0, len(projected)
+        )
+        block, image = block @ turn, image @ turn
+        checked = slice(n_vectors + 1)
+        misses = image[:, checked] - block[:, checked] * values[checked]
+        largest = float(np.abs(values).max())
+        residual = float(np.linalg.norm(misses, axis=0).max()) / (largest or 1.0)
+        if residual <= tolerance or n_products >= MOST_PRODUCTS:
+            return _Found(values=values, vectors=block, residual=residual)
+        block, degree = _filter(
+            recur,
+            block,
+            image,
+            values,
+            lower_bound,
+            last=n_vectors,
+            decay=residual / tolerance,
+            most=MOST_DEGREE if n_products else FIRST_DEGREE,
+        )
+        n_products += degree
+
+
+def _filter(
+    recur: Recur,
+    block: FloatArray,
+    image: FloatArray,
+    values: FloatArray,
+    lower_bound: float,
     *,
-    tolerance: float = 0.0,
-) -> tuple[FloatArray, FloatArray]:
-    # Not from ones: they are an eigenvector of any graph with equal degrees.
-    start = starts.uniform(-1.0, 1.0, n_samples)
-    seed: dict[str, Any] = {"rng": np.random.default_rng(0)} if _SEEDABLE else {}
-    shape = (n_samples, n_samples)
-    operator = LinearOperator(shape, matvec=multiply, dtype=np.dtype(np.float64))
-    values, vectors = eigsh(
-        operator,
-        k=n_vectors,
-        which="LA",
-        v0=start,
-        ncv=min(n_samples, max(2 * n_vectors + 1, SMALLEST_BASIS)),
-        maxiter=min(n_samples // SAMPLES_PER_RESTART, MOST_RESTARTS),
-        tol=tolerance,
-        **seed,
-    )
-    order = np.argsort(values)[::-1]
-    return values[order], vectors[:, order]
+    last: int,
+    decay: float,
+    most: int,
+) -> tuple[FloatArray, int]:
+    """A Chebyshev polynomial of the matrix times the block, and its degree.
+
+    block : vectors with the approximate eigenvalues `values`; image : the matrix times
+    block. The polynomial is 1 at the first value, at most 1 / T below the block, T
+    growing with the degree, until the vector at `last` has gained the factor `decay`.
+    """
+    heights = values - lower_bound
+    # Damped are the eigenvalues from the lower bound up to the block's; where those are
+    # close together, fewer, so that the ones asked for grow.
+    grows = 2.0 * heights[last] / (1.0 + np.cosh(SMALLEST_GROWTH))
+    half = max(min(heights[-1], grows), SMALLEST_CUT * heights[0]) / 2.0
+    growth, leading = np.arccosh(np.maximum(heights[[last, 0]] / half - 1.0, 1.0))
+    affordable = LARGEST_GROWTH / max(leading, SMALLEST_GROWTH)
+    degree = int(min(np.log(decay) / max(growth, SMALLEST_GROWTH), affordable, most))
+    degree = max(degree, 2)
+    center = lower_bound + half
+    # The recurrence T_{m+1} = 2 x T_m - T_{m-1}, divided by T_m of the first value.
+    first = ratio = half / (heights[0] - half)
+    start = (image - center * block) * (first / half)
+    coefficients = np.empty((degree - 1, 3))
+    for row in coefficients:
+        following = 1.0 / (2.0 / first - ratio)
+        factor = 2.0 * following / half
+        row[:] = factor, -factor * center, -ratio * following
+        ratio = following
+    block = recur(start, block, coefficients)
+    return block / np.linalg.norm(block, axis=0), degree
+
+
+def _inverted(
+    matrix: _Matrix, rough: _Found, n_vectors: int, tolerance: float
+) -> _Found | None:
+    """The same for ``(shift I - matrix)^-1``, where eigenvalues are close together.
+
+    Just above the spectrum the inverse spreads its upper end. None if the shift turns
+    out to lie within the spectrum.
+    """
+    shift = float(rough.values[0] + SHIFT * abs(rough.values[0]))
+    lower = -matrix.form()
+    lower[np.diag_indices(len(lower))] += shift
+    try:
+        factor = linalg.cho_factor(lower, lower=True, overwrite_a=True)
+    except linalg.LinAlgError:
+        return None
+
+    def solve(block: FloatArray) -> FloatArray:
+        return np.asarray(linalg.cho_solve(factor, block, check_finite=False))
+
+    def recur(
+        block: FloatArray, before: FloatArray, coefficients: FloatArray
+    ) -> FloatArray:
+        return _recurrence(solve, coefficients, block, before)
+
+    found = _filtered(recur, 0.0, rough.vectors, n_vectors, tolerance)
+    values = shift - 1.0 / found.values
+    return _Found(values=values, vectors=found.vectors, residual=found.residual)
 
 
 def _fix_signs(vectors: FloatArray) -> FloatArray:

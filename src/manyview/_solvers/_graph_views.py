@@ -8,7 +8,9 @@ memory are linear in the number of samples and a new sample is placed as one of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -139,22 +141,29 @@ def learn_graphs(
     n_neighbors: tuple[int, ...],
     n_anchors: int,
     random_state: np.random.RandomState,
+    n_threads: int,
 ) -> tuple[GraphModel, Placement | None]:
     """Anchor graphs of the views and of all together.
 
     usable : per view (n_samples,), see `usable_rows`. Up to `n_anchors` samples all
     serve as anchors, and where they lie comes with the model; of more samples a random
-    part are anchors.
+    part are anchors. Threads learn the views' graphs side by side.
     """
     n_samples = views[0].n_samples
     drawn = draw_anchors(n_samples, n_anchors, random_state)
-    drafts = [
-        _draft(view, drawn, np.flatnonzero(mask[drawn]), n_components, n_neighbors)
-        for view, mask in zip(views, usable, strict=True)
-    ]
-    weights = _view_weights(drafts)
-    joint, eigenvalues = _joint_maps(drafts, weights, len(drawn), n_components)
-    diffusion = _joint_diffusion(drafts, weights, len(drawn), n_components)
+    known = [np.flatnonzero(mask[drawn]) for mask in usable]
+    with ThreadPoolExecutor(n_threads) as pool:
+        draft = partial(
+            _draft, drawn=drawn, n_components=n_components, n_neighbors=n_neighbors
+        )
+        drafts = list(pool.map(draft, views, known))
+        weights = _view_weights(drafts)
+        together = (drafts, weights, len(drawn), n_components)
+        joint_maps = pool.submit(_joint_maps, *together)
+        joint_diffusion = pool.submit(_joint_diffusion, *together)
+        own = list(pool.map(partial(_own_maps, n_components=n_components), drafts))
+        joint, eigenvalues = joint_maps.result()
+        diffusion = joint_diffusion.result()
     model = GraphModel(
         views=tuple(
             None
@@ -163,10 +172,7 @@ def learn_graphs(
                 anchors=draft.anchors,
                 widths=draft.widths,
                 smallest=draft.smallest,
-                maps=tuple(
-                    _anchors.spectral_map(graph, n_components)[0]
-                    for graph in draft.graphs
-                ),
+                maps=own[v],
                 joint_maps=joint[v],
                 diffusion=diffusion[draft.rows[draft.first]],
             )
@@ -240,8 +246,9 @@ def _embed(
 
 def _draft(
     view: Rows,
-    drawn: IntArray,
     rows: IntArray,
+    *,
+    drawn: IntArray,
     n_components: int,
     n_neighbors: tuple[int, ...],
 ) -> _Draft | None:
@@ -251,10 +258,15 @@ def _draft(
     block = view.read(drawn[rows], view.buffer(len(rows)))
     distances = view.distances_to(block, drawn[rows], points)
     np.fill_diagonal(distances, 0.0)
-    first = np.flatnonzero((distances == 0.0).argmax(axis=1) == np.arange(len(rows)))
+    equals = np.empty(len(rows), dtype=np.intp)
+    _anchors.first_equals(distances, equals)
+    first = np.flatnonzero(equals == np.arange(len(rows)))
     if len(first) < 2:
         return None
-    nearest, found = _nearest(distances[:, first], max(n_neighbors) + 1)
+    all_distinct = len(first) == len(rows)
+    nearest, found = _nearest(
+        distances if all_distinct else distances[:, first], max(n_neighbors) + 1
+    )
     sizes = [min(size, len(first) - 1) for size in n_neighbors]
     smallest = tuple(_anchors.smallest_width(found[first], size) for size in sizes)
     widths = [
@@ -277,6 +289,12 @@ def _draft(
         affinity=affinity,
         strength=structure_strength(values, vectors * degrees[:, None]),
     )
+
+
+def _own_maps(draft: _Draft | None, n_components: int) -> tuple[FloatArray, ...]:
+    if draft is None:
+        return ()
+    return tuple(_anchors.spectral_maps(draft.graphs, n_components)[0])
 
 
 def _nearest(distances: FloatArray, n_nearest: int) -> tuple[IntArray, FloatArray]:
@@ -329,18 +347,20 @@ def _joint_maps(
         return {}, np.zeros(n_components)
     shares = _drawn_shares(drafts, weights, n_drawn)
     cuts = np.cumsum([len(draft.first) for draft in known.values()])[:-1]
-    maps: list[list[FloatArray]] = []
-    spectra: list[FloatArray] = []
-    for size in range(len(next(iter(known.values())).graphs)):
-        spread = [
-            sparse.diags_array(shares[v])
-            @ _spread(draft.graphs[size], draft.rows, n_drawn)
-            for v, draft in known.items()
-        ]
-        side_by_side = sparse.csr_array(sparse.hstack(spread))
-        joint, values = _anchors.spectral_map(side_by_side, n_components)
-        maps.append(np.split(joint, cuts))
-        spectra.append(values)
+    side_by_side = [
+        sparse.csr_array(
+            sparse.hstack(
+                [
+                    sparse.diags_array(shares[v])
+                    @ _spread(draft.graphs[size], draft.rows, n_drawn)
+                    for v, draft in known.items()
+                ]
+            )
+        )
+        for size in range(len(next(iter(known.values())).graphs))
+    ]
+    joint, spectra = _anchors.spectral_maps(side_by_side, n_components)
+    maps = [np.split(of_all, cuts) for of_all in joint]
     parts = {v: tuple(part[i] for part in maps) for i, v in enumerate(known)}
     return parts, np.mean(spectra, axis=0)
 

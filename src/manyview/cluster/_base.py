@@ -22,9 +22,8 @@ from manyview._sklearn_compat import (
     Interval,
     StrOptions,
     _fit_context,
-    _openmp_effective_n_threads,
 )
-from manyview._threads import one_blas_thread
+from manyview._threads import available_threads, one_blas_thread
 from manyview._typing import IntArray
 from manyview._view_input import ViewInput, scaled_rows
 from manyview._views import ViewSet
@@ -255,7 +254,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
 
     def _threads_per_restart(self) -> int:
         crowded = effective_n_jobs(self.n_jobs) > 1
-        return 1 if crowded else int(_openmp_effective_n_threads())
+        return 1 if crowded else available_threads()
 
     def _warn_of_duplicates(self, views: ViewSet) -> None:
         from manyview._numerics._distinct import count_distinct_rows

@@ -12,7 +12,7 @@ from manyview._random import random_source
 from manyview._results import NSMVCResult
 from manyview._scaling import ViewScale, learn_scales
 from manyview._sklearn_compat import Interval
-from manyview._threads import one_blas_thread
+from manyview._threads import available_threads, one_blas_thread
 from manyview._typing import FloatArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
@@ -215,6 +215,7 @@ class GraphNSMVC(NSMVC):
                 n_neighbors=check_neighbors(self.n_neighbors),
                 n_anchors=self.n_anchors,
                 random_state=random_source(self.random_state),
+                n_threads=available_threads(),
             )
         placed = place_views(
             self._graph, rows, usable, views.names, np.float32, placement

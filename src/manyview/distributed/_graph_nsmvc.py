@@ -11,6 +11,7 @@ import numpy as np
 
 from manyview._random import random_source
 from manyview._solvers._graph_views import draw_anchors, learn_graphs
+from manyview._threads import available_threads
 from manyview.cluster import NSMVC, GraphNSMVC
 from manyview.distributed import _blocks
 from manyview.distributed._data import gather_rows, open_data, open_parts
@@ -134,6 +135,7 @@ view_names_, n_features_in_
             n_neighbors=check_neighbors(self.n_neighbors),
             n_anchors=self.n_anchors,
             random_state=random_state,
+            n_threads=available_threads(),
         )
         n_parts = len(raw.rows)
         model = shared((self._graph, self.scales_, views.names), n_parts)

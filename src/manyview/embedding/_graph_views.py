@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from manyview._random import random_source
 from manyview._scaling import SCALES, ViewScale
 from manyview._sklearn_compat import Interval, StrOptions, _fit_context
-from manyview._threads import one_blas_thread
+from manyview._threads import available_threads, one_blas_thread
 from manyview._typing import BoolArray, FloatArray
 from manyview._view_input import ViewInput, scaled_rows
 from manyview._views import ViewSet, has_named_views, is_single_array
@@ -149,6 +149,7 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
                 n_neighbors=check_neighbors(self.n_neighbors),
                 n_anchors=self.n_anchors,
                 random_state=random_source(self.random_state),
+                n_threads=available_threads(),
             )
         fresh.graph_weights_ = fresh._graph.weights
         fresh.joint_eigenvalues_ = fresh._graph.eigenvalues
