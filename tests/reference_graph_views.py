@@ -38,7 +38,12 @@ def anchor_row(distances, size, own_width, anchor_widths):
     row = np.zeros(len(distances))
     for a in nearest(distances, size):
         row[a] = math.exp(-distances[a] / (own_width * anchor_widths[a]))
-    return row / row.sum()
+    return without_faint(row / row.sum())
+
+
+def without_faint(weights):
+    """Edges of less than a millionth are none."""
+    return np.where(weights < 1e-6, 0.0, weights)
 
 
 def first_of_equals(rows):
@@ -87,6 +92,7 @@ def neighbor_graph(rows):
     for i in range(n):
         for j in nearest(distances[i], n_neighbors):
             graph[i, j] = math.exp(-distances[i, j] / (widths[i] * widths[j]))
+    graph = without_faint(graph)
     return (graph + graph.T) / 2
 
 
@@ -161,8 +167,19 @@ def weights_to_anchors(view, rows, s):
     return np.array(out)
 
 
+def within_clusters(sizes, mean_size):
+    """No neighbourhood is larger than a mean cluster; the smallest stays."""
+    kept = [sizes[0]]
+    for size in sizes[1:]:
+        size = max(min(size, mean_size), sizes[0])
+        if size not in kept:
+            kept.append(size)
+    return kept
+
+
 def learn(views, present, n_components, sizes):
     """{"views", "weights", "gap"}; the smallest gap tells if vectors are unique."""
+    sizes = within_clusters(sizes, len(views[0]) // n_components)
     learned = [
         learn_view(view[mask], n_components, sizes)
         for view, mask in zip(views, present, strict=True)
@@ -234,6 +251,7 @@ def place(model, views, present):
     """Embeddings of samples: one per view, the joint one, the diffusion coordinates."""
     known = next(view for view in model["views"] if view is not None)
     n_sizes, n_columns = len(known["maps"]), known["maps"][0].shape[1]
+    own_sizes = [0] if n_sizes == 1 else [0, n_sizes - 1]
     own, joint, spread = [[] for _ in views], [], []
     for i in range(len(views[0])):
         has = [
@@ -245,12 +263,12 @@ def place(model, views, present):
         coordinates = np.zeros(n_columns - 1 + SPARE_COORDINATES)
         for v, view in enumerate(model["views"]):
             if not has[v]:
-                own[v].append(np.full(n_sizes * n_columns, np.nan))
+                own[v].append(np.full(len(own_sizes) * n_columns, np.nan))
                 continue
             rows = views[v][i : i + 1]
             weights = [weights_to_anchors(view, rows, s)[0] for s in range(n_sizes)]
-            parts = [unit(weights[s] @ view["maps"][s]) for s in range(n_sizes)]
-            own[v].append(np.concatenate(parts) / math.sqrt(n_sizes))
+            parts = [unit(weights[s] @ view["maps"][s]) for s in own_sizes]
+            own[v].append(np.concatenate(parts) / math.sqrt(len(own_sizes)))
             for s in range(n_sizes):
                 sums[s] += shares[v] * (weights[s] @ view["joint_maps"][s])
             coordinates += shares[v] * (weights[-1] @ view["diffusion"])

@@ -114,7 +114,7 @@ def check_graph(
         and all(kind in (None, "dense", "sparse") for kind in kinds),
         "anchors are not told for every view",
     )
-    n_sizes, n_coordinates = len(sizes), n_clusters + 1
+    n_sizes, n_own, n_coordinates = len(sizes), min(len(sizes), 2), n_clusters + 1
     for v, (kind, width) in enumerate(zip(kinds, n_features, strict=True)):
         if kind is None:
             continue
@@ -133,14 +133,15 @@ def check_graph(
         need(bool((arrays[f"widths_{v}"] > 0.0).all()), f"widths_{v} has zeros")
         check_array(arrays, f"smallest_{v}", "f", (n_sizes,), finite=True)
         need(bool((arrays[f"smallest_{v}"] > 0.0).all()), f"smallest_{v} has zeros")
-        for name in (f"maps_{v}", f"joint_maps_{v}"):
-            check_array(arrays, name, "f", (*per_size, n_clusters), finite=True)
+        for name, n_maps in ((f"maps_{v}", n_own), (f"joint_maps_{v}", n_sizes)):
+            per_map = (n_maps, n_anchors, n_clusters)
+            check_array(arrays, name, "f", per_map, finite=True)
         shape = (n_anchors, n_coordinates)
         check_array(arrays, f"diffusion_{v}", "f", shape, finite=True)
     check_array(arrays, "graph_weights", "f", (len(kinds),), finite=True)
     check_array(arrays, "graph_eigenvalues", "f", (n_clusters,), finite=True)
-    columns = n_sizes * n_clusters
-    widths = [*(columns for _ in kinds), columns, n_coordinates]
+    own, joint = n_own * n_clusters, n_sizes * n_clusters
+    widths = [*(own for _ in kinds), joint, n_coordinates]
     check_array(arrays, "slopes", "f", (len(widths),), finite=True)
     for e, width in enumerate(widths):
         check_array(arrays, f"embedding_shift_{e}", "f", (width,), finite=True)

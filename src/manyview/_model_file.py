@@ -31,7 +31,7 @@ from manyview.datasets._read_arrays import load_npz
 from manyview.exceptions import DatasetError
 
 FORMAT = "manyview-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MEMBERS = ("header.json", "model.json", "arrays.npz")
 # The members are stored as they are: what unpacks to far more is not ours.
 MOST_EXPANSION = 2

@@ -28,8 +28,8 @@ def test_list_in_list_out(blobs):
     transformer = GraphViews(3).fit(views)
     embeddings = transformer.transform(views)
     assert isinstance(embeddings, list)
-    assert [part.shape for part in embeddings] == [(90, 9)] * 4 + [(90, 4)]
-    assert transformer.view_sizes_out_ == [9, 9, 9, 9, 4]
+    assert [part.shape for part in embeddings] == [(90, 6)] * 3 + [(90, 9), (90, 4)]
+    assert transformer.view_sizes_out_ == [6, 6, 6, 9, 4]
     for again, part in zip(
         GraphViews(3).fit_transform(tuple(views)), embeddings, strict=True
     ):

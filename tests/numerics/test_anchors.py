@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from manyview._numerics._anchors import (
+    first_equals,
     local_widths,
     nearest_anchors,
     participation,
@@ -16,11 +17,12 @@ from manyview._numerics._anchors import (
 from tests import reference_graph_views as reference
 
 
-def find(distances, n_nearest):
+def find(distances, n_nearest, anchors=None):
     distances = np.asarray(distances, dtype=float)
+    anchors = np.arange(distances.shape[1]) if anchors is None else np.array(anchors)
     nearest = np.empty((len(distances), n_nearest), dtype=np.int32)
     found = np.empty((len(distances), n_nearest))
-    nearest_anchors(distances, nearest, found)
+    nearest_anchors(distances, anchors, nearest, found)
     return nearest, found
 
 
@@ -28,6 +30,19 @@ def test_nearest_anchors_are_ascending():
     nearest, found = find([[3.0, 1.0, 2.0, 0.5], [0.0, 9.0, 4.0, 1.0]], 3)
     assert_array_equal(nearest, [[3, 1, 2], [0, 3, 2]])
     assert_array_equal(found, [[0.5, 1.0, 2.0], [0.0, 1.0, 4.0]])
+
+
+def test_anchors_may_be_some_of_the_columns():
+    nearest, found = find([[3.0, 1.0, 2.0, 0.5]], 2, anchors=[0, 2, 3])
+    assert_array_equal(nearest, [[2, 1]])
+    assert_array_equal(found, [[0.5, 2.0]])
+
+
+def test_first_equals_are_the_first_at_distance_zero():
+    points = np.array([2.0, 1.0, 2.0, 1.0, 3.0, 2.0])
+    first = np.empty(6, dtype=np.intp)
+    first_equals((points[:, None] - points) ** 2, first)
+    assert_array_equal(first, [0, 1, 0, 1, 4, 0])
 
 
 def test_of_equally_near_anchors_the_first_wins():

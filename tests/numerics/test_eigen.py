@@ -196,7 +196,7 @@ def test_graphs_too_large_to_factorise_say_how_far_they_came(monkeypatch):
 @pytest.mark.parametrize("scaled", [False, True])
 def test_no_eigenvalue_is_below_the_bound(sign, scaled):
     rng = np.random.RandomState(0)
-    for n_samples in (3, 20, 60):
+    for n_samples in (3, 20, 60, 200):
         matrix = sign * _symmetric(rng.random((n_samples, n_samples)) ** 4)
         matrix[rng.randint(n_samples)] = 0.0
         matrix = _symmetric(matrix)
@@ -204,8 +204,8 @@ def test_no_eigenvalue_is_below_the_bound(sign, scaled):
         bound = _eigen._Matrix(affinity=matrix, scaling=scaling).lower_bound()
         whole = matrix if scaling is None else scaling[:, None] * matrix * scaling
         spectrum = np.linalg.eigvalsh(whole)
-        assert bound <= spectrum[0] + 1e-12
-        assert bound >= -2.0 * np.abs(spectrum).max()
+        assert bound <= spectrum[0] + 1e-10
+        assert bound >= spectrum[0] - np.abs(spectrum).max()
 
 
 def test_vectors_of_a_graph_in_pieces_live_on_one_piece_each():

@@ -17,7 +17,7 @@ from manyview._numerics._jit import kernel
 from manyview._typing import FloatArray, IntArray
 
 # Relative residual of eigenvectors: embeddings are kept in single precision.
-EMBEDDING_ERROR = 1e-7
+EMBEDDING_ERROR = 1e-6
 # Edges of less weight are none. They would join pieces of a graph so loosely that
 # rounding decides how the leading eigenvectors mix them.
 SMALLEST_WEIGHT = 1e-6
@@ -31,18 +31,20 @@ SMALLEST_WIDTH = 0.1
 
 @kernel()
 def nearest_anchors(
-    distances: FloatArray, out_nearest: IntArray, out_distances: FloatArray
+    distances: FloatArray,
+    anchors: IntArray,
+    out_nearest: IntArray,
+    out_distances: FloatArray,
 ) -> None:
     """The nearest anchors of each row, ascending; of equally near ones the first.
 
-    distances : (n_rows, n_anchors); both outputs (n_rows, n_nearest).
+    anchors : (n_anchors,), columns of `distances`; both outputs (n_rows, n_nearest).
     """
-    n_rows, n_anchors = distances.shape
     n_nearest = out_nearest.shape[1]
-    for i in range(n_rows):
+    for i in range(len(distances)):
         found, limit = 0, np.inf
-        for a in range(n_anchors):
-            distance = distances[i, a]
+        for a in range(len(anchors)):
+            distance = distances[i, anchors[a]]
             if found == n_nearest and not distance < limit:
                 continue
             place = found if found < n_nearest else n_nearest - 1

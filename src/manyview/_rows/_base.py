@@ -217,6 +217,8 @@ def rounded_distances(
     grain = 0.0
     if largest >= SMALLEST_SQUARE:
         grain = float(2.0 ** np.ceil(np.log2(largest * error)))
-    distances = np.empty(products.shape)
+    # In place where possible: these are the largest arrays of a graph.
+    in_place = products.dtype == np.float64 and products.flags.c_contiguous
+    distances = products if in_place else np.empty(products.shape)
     kernels.rounded_distances(products, sq_norms, point_norms, grain, distances)
     return distances

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -41,7 +41,8 @@ class AnchorGraph:
     anchors : (n_anchors, n_features), scaled rows, no two of them equal.
     widths : per neighbourhood size (n_anchors,), local widths.
     smallest : per neighbourhood size, the width of samples with many equals.
-    maps, joint_maps : per neighbourhood size (n_anchors, n_components).
+    maps : for the smallest and the largest neighbourhood size (n_anchors,
+    n_components); joint_maps : the same for every size.
     diffusion : (n_anchors, n_coordinates), of all views together.
     """
 
@@ -83,9 +84,12 @@ class GraphModel:
     @property
     def widths(self) -> tuple[int, ...]:
         """Columns of each embedding: the views', the joint one, the diffusion."""
-        columns = self.n_components * len(self.n_neighbors)
-        return (*(columns for _ in self.views), columns, self.n_coordinates)
+        own = self.n_components * len(ends(self.n_neighbors))
+        joint = self.n_components * len(self.n_neighbors)
+        return (*(own for _ in self.views), joint, self.n_coordinates)
 
+
+Size = TypeVar("Size")
 
 # Per view, samples that have it (positions) and, per neighbourhood size, their weights
 # to the view's anchors; None for a view without graph.
@@ -111,6 +115,15 @@ class _Draft:
     graphs: tuple[sparse.csr_array, ...]
     affinity: sparse.csr_array
     strength: float
+
+
+def ends(sizes: Sequence[Size]) -> list[Size]:
+    """The first and the last, or the only one.
+
+    A view's own embedding takes two neighbourhood sizes: a third one between them adds
+    little but time. The joint embedding takes all.
+    """
+    return [sizes[0], sizes[-1]] if len(sizes) > 1 else [sizes[0]]
 
 
 def usable_rows(view: Rows, *, unit_rows: bool) -> BoolArray:
@@ -151,6 +164,7 @@ def learn_graphs(
     """
     n_samples = views[0].n_samples
     drawn = draw_anchors(n_samples, n_anchors, random_state)
+    n_neighbors = _within_clusters(n_neighbors, len(drawn) // n_components)
     known = [np.flatnonzero(mask[drawn]) for mask in usable]
     with ThreadPoolExecutor(n_threads) as pool:
         draft = partial(
@@ -188,6 +202,15 @@ def learn_graphs(
     return model, [
         None if draft is None else (draft.rows, draft.graphs) for draft in drafts
     ]
+
+
+def _within_clusters(n_neighbors: tuple[int, ...], mean_size: int) -> tuple[int, ...]:
+    """Neighbourhood sizes of at most a cluster's mean size, and at least one.
+
+    A larger neighbourhood joins clusters. The smallest size stays as it is.
+    """
+    most = max(mean_size, n_neighbors[0])
+    return tuple(sorted({min(size, most) for size in n_neighbors}))
 
 
 def place(
@@ -235,7 +258,7 @@ def _embed(
         if graph is None or known is None:
             continue
         rows, weights = known
-        parts = [w @ m for w, m in zip(weights, graph.maps, strict=True)]
+        parts = [w @ m for w, m in zip(ends(weights), graph.maps, strict=True)]
         own[v][rows] = _side_by_side(parts)
         share = shares[v, rows, None]
         for total, w, m in zip(sums, weights, graph.joint_maps, strict=True):
@@ -263,10 +286,7 @@ def _draft(
     first = np.flatnonzero(equals == np.arange(len(rows)))
     if len(first) < 2:
         return None
-    all_distinct = len(first) == len(rows)
-    nearest, found = _nearest(
-        distances if all_distinct else distances[:, first], max(n_neighbors) + 1
-    )
+    nearest, found = _nearest(distances, first, max(n_neighbors) + 1)
     sizes = [min(size, len(first) - 1) for size in n_neighbors]
     smallest = tuple(_anchors.smallest_width(found[first], size) for size in sizes)
     widths = [
@@ -294,14 +314,17 @@ def _draft(
 def _own_maps(draft: _Draft | None, n_components: int) -> tuple[FloatArray, ...]:
     if draft is None:
         return ()
-    return tuple(_anchors.spectral_maps(draft.graphs, n_components)[0])
+    return tuple(_anchors.spectral_maps(ends(draft.graphs), n_components)[0])
 
 
-def _nearest(distances: FloatArray, n_nearest: int) -> tuple[IntArray, FloatArray]:
-    n_nearest = min(n_nearest, distances.shape[1])
+def _nearest(
+    distances: FloatArray, anchors: IntArray, n_nearest: int
+) -> tuple[IntArray, FloatArray]:
+    """Nearest of the anchors, columns of `distances`, and how far they are."""
+    n_nearest = min(n_nearest, len(anchors))
     nearest = np.empty((len(distances), n_nearest), dtype=np.int32)
     found = np.empty((len(distances), n_nearest))
-    _anchors.nearest_anchors(distances, nearest, found)
+    _anchors.nearest_anchors(distances, anchors, nearest, found)
     return nearest, found
 
 
@@ -315,7 +338,7 @@ def _nearest_others(
     if all_distinct and n_neighbors < nearest.shape[1]:
         return nearest[:, 1 : n_neighbors + 1], found[:, 1 : n_neighbors + 1]
     np.fill_diagonal(distances, np.inf)
-    return _nearest(distances, n_neighbors)
+    return _nearest(distances, np.arange(n_samples), n_neighbors)
 
 
 def _view_weights(drafts: Sequence[_Draft | None]) -> FloatArray:
@@ -431,7 +454,8 @@ def _weights_to_anchors(
         return None
     values = view.read(block, view.buffer(block.stop - block.start))
     distances = view.distances_to(values, block, graph.anchors)[rows]
-    nearest, found = _nearest(distances, max(n_neighbors) + 1)
+    everyone = np.arange(distances.shape[1])
+    nearest, found = _nearest(distances, everyone, max(n_neighbors) + 1)
     last = found.shape[1] - 1
     return rows, [
         _anchors.self_tuning_weights(

@@ -42,7 +42,8 @@ class GraphNSMVC(NSMVC):
     n_clusters : int, default=8
         Number of clusters, and of columns in each embedding.
     n_neighbors : tuple of int, default=(5, 10, 20)
-        Neighbourhood sizes, from local to global structure.
+        Neighbourhood sizes, from local to global structure. Those above the mean size
+        of a cluster are lowered to it.
     n_anchors : int, default=2000
         Samples that graphs are learned from. Up to this many, all samples are anchors;
         of more, a random part is, and the others are placed by their nearest anchors.
@@ -120,8 +121,10 @@ class GraphNSMVC(NSMVC):
     1. Features are scaled; each sample is joined to its nearest anchors in each view
        with self-tuning weights [1]_ that add up to 1, at every neighbourhood size.
     2. A view's embedding holds the leading eigenvectors of its anchor graph [2]_, one
-       set per neighbourhood size, in rows of unit length.
-    3. The joint embedding comes from all views' anchor graphs side by side. A view's
+       set for the smallest and one for the largest neighbourhood, in rows of unit
+       length.
+    3. The joint embedding comes from all views' anchor graphs side by side, one set of
+       eigenvectors per neighbourhood size. A view's
        share in it is the participation ratio of its diffusion coordinates: the leading
        eigenvectors of a view in which samples form clusters are spread over all
        samples, those of a web of loose ends sit on a few.

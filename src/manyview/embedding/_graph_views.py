@@ -43,7 +43,9 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
     n_components : int, default=8
         Columns per neighbourhood size; as many as clusters are looked for.
     n_neighbors : tuple of int, default=(5, 10, 20)
-        Neighbourhood sizes, from local to global structure.
+        Neighbourhood sizes, from local to global structure. The joint embedding takes
+        all of them, a view's own the smallest and the largest. Those above the mean
+        size of a cluster, samples per component, are lowered to it.
     n_anchors : int, default=2000
         Samples that graphs are learned from. Up to this many, all samples are anchors;
         of more, a random part is, and the others are placed by their nearest anchors.
@@ -88,7 +90,7 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
     >>> views = [groups + rng.normal(size=(60, 2)), groups + rng.normal(size=(60, 3))]
     >>> embeddings = GraphViews(n_components=3).fit_transform(views)
     >>> [embedding.shape for embedding in embeddings]
-    [(60, 9), (60, 9), (60, 9), (60, 4)]
+    [(60, 6), (60, 6), (60, 9), (60, 4)]
     >>> MSPL(n_clusters=3, random_state=0).fit(embeddings).labels_.shape
     (60,)
     """
