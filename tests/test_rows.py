@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import manyview._rows._base
-from manyview._rows import mean_and_scatter, open_views
+import manyview._rows._open
+from manyview import NSMVC, CoTrain, GraphNSMVC
+from manyview._rows import compact_views, mean_and_scatter, open_views
 from manyview._scaling import ViewScale, learn_scales
 from manyview._views import check_views
 
@@ -114,3 +116,54 @@ def test_a_scale_learned_without_the_missing_rows_leaves_them_out():
     assert rows.present.sum() == 32
     assert_allclose(rows.mean, 0.0, atol=1e-12)
     assert_allclose(rows.dense_rows(np.arange(0, 40, 5)), 0.0)
+
+
+def words(n_samples=300, n_features=400, dtype=float):
+    """Three groups with words of their own; some samples lack the view."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=n_samples)
+    chance = np.full((3, n_features), 0.004)
+    for group in range(3):
+        chance[group, group * 40 : group * 40 + 40] = 0.12
+    counts = (rng.random((n_samples, n_features)) < chance[truth]).astype(dtype)
+    if np.issubdtype(dtype, np.floating):
+        counts[::9] = np.nan
+    return counts, truth
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_dense_views_that_are_mostly_zero_are_read_as_sparse_ones(dtype):
+    counts, _ = words(dtype=dtype)
+    other = np.random.default_rng(1).normal(size=(300, 400))
+    views = check_views([counts, other])
+    compact = compact_views(views)
+    assert sparse.issparse(compact.arrays[0])
+    assert compact.arrays[0].dtype == (np.float32 if dtype == np.float32 else float)
+    assert compact.arrays[1] is views.arrays[1]
+    assert_allclose(compact.arrays[0].toarray(), np.nan_to_num(counts))
+
+
+def test_views_stay_dense_if_small_mapped_or_full_elsewhere(tmp_path):
+    counts, _ = words(dtype=np.int64)
+    np.save(tmp_path / "mapped.npy", counts)
+    uneven = counts.copy()
+    # Between the rows that are looked at first.
+    uneven[np.setdiff1d(np.arange(300), np.linspace(0, 299, 256).astype(int))] = 1
+    mapped = np.load(tmp_path / "mapped.npy", mmap_mode="r")
+    for view in (counts[:, :100], mapped, mapped[:, 10:], uneven):
+        assert not sparse.issparse(compact_views(check_views([view])).arrays[0])
+
+
+@pytest.mark.parametrize("method", [GraphNSMVC, NSMVC, CoTrain])
+def test_labels_do_not_depend_on_how_zeros_are_stored(method, monkeypatch):
+    counts, truth = words()
+    views = [counts, truth[:, None] + np.random.default_rng(2).normal(size=(300, 4))]
+    if method is CoTrain:
+        views[0] = np.nan_to_num(views[0])
+    compact = method(3, random_state=0).fit(views)
+    new = [views[0][:50], views[1][:50]]
+    monkeypatch.setattr(manyview._rows._open, "SPARSE_BELOW", 0.0)
+    dense = method(3, random_state=0).fit(views)
+    assert_array_equal(compact.labels_, dense.labels_)
+    if method is not CoTrain:
+        assert_array_equal(compact.predict(new), dense.predict(new))

@@ -101,7 +101,8 @@ def scaled_rows(
 ) -> tuple[tuple[ViewScale, ...], tuple[Rows, ...]]:
     """Learn the scales and open the views through them."""
     # Imported here: the row kernels load Numba, and importing manyview should not.
-    from manyview._rows import open_views
+    from manyview._rows import compact_views, open_views
 
+    views = compact_views(views)
     scales = learn_scales(views, scale)
     return scales, open_views(views, scales)

@@ -12,12 +12,13 @@ from manyview._rows._base import (
     mean_and_scatter,
     n_rows,
 )
-from manyview._rows._open import open_views
+from manyview._rows._open import compact_views, open_views
 
 __all__ = [
     "PreparedCenters",
     "RowIndex",
     "Rows",
+    "compact_views",
     "mean_and_scatter",
     "n_rows",
     "open_views",
