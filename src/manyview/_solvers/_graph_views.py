@@ -166,7 +166,10 @@ def learn_graphs(
     drawn = draw_anchors(n_samples, n_anchors, random_state)
     n_neighbors = _within_clusters(n_neighbors, len(drawn) // n_components)
     known = [np.flatnonzero(mask[drawn]) for mask in usable]
-    with ThreadPoolExecutor(n_threads) as pool:
+    # Of many samples, finding their nearest anchors takes longer than learning, and
+    # memory is scarce: every thread holds distances between all anchors.
+    all_drawn = len(drawn) == n_samples
+    with ThreadPoolExecutor(n_threads if all_drawn else 1) as pool:
         draft = partial(
             _draft, drawn=drawn, n_components=n_components, n_neighbors=n_neighbors
         )
