@@ -31,7 +31,8 @@ class NamedView:
 
 def is_annotated(X: Any) -> bool:
     """Whether X is an AnnData or a MuData."""
-    return type(X).__module__.split(".")[0] in {"anndata", "mudata"}
+    packages = {kind.__module__.split(".")[0] for kind in type(X).__mro__}
+    return bool(packages & {"anndata", "mudata"})
 
 
 def feature_names(view: Any) -> FeatureNames:

@@ -8,19 +8,21 @@ import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manyview._views import ViewSet, check_views
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
 from manyview.cli._dask import DASK_METHODS, run_on_dask
 from manyview.cli._progress import choice_progress, fit_progress
-from manyview.cli._result import Result
 from manyview.cli._sources import Request, as_views, load_sources, make_request
 from manyview.exceptions import ViewError
-from manyview.model_selection import ClusterCountChoice
+
+if TYPE_CHECKING:
+    from manyview._views import ViewSet
+    from manyview.cli._result import Result
+    from manyview.model_selection import ClusterCountChoice
 
 MOST_AUTOMATIC = 15
 
@@ -170,6 +172,8 @@ def parse_counts(text: str) -> range:
 
 
 def _run(request: Request, estimator: Any, counts: range, command: str) -> Result:
+    from manyview._views import check_views
+    from manyview.cli._result import Result
     from manyview.explain._margins import explain_clustering
 
     data = load_sources(request)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from sklearn.exceptions import ConvergenceWarning
 
 from manyview.cli import _options as opt
 from manyview.cli import _render
 from manyview.cli._progress import progress_bar
-from manyview.cli._result import scores
 from manyview.cli._sources import as_views, load_sources, make_request
-from manyview.datasets import MultiViewData
-from manyview.metrics import adjusted_rand_score
+
+if TYPE_CHECKING:
+    from manyview.datasets import MultiViewData
 
 Count = Annotated[
     int,
@@ -88,6 +86,8 @@ def compare(
     data: MultiViewData, estimators: list[Any], settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Rows per method and the agreement between those that came through."""
+    from manyview.metrics import adjusted_rand_score
+
     views = as_views(data)
     rows = []
     found: dict[str, Any] = {}
@@ -116,6 +116,11 @@ def _try(
     estimator: Any, views: dict[str, Any], target: Any, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], Any]:
     """One method: its row, and its labels unless it failed."""
+    import numpy as np
+    from sklearn.exceptions import ConvergenceWarning
+
+    from manyview.cli._result import scores
+
     started = time.perf_counter()
     try:
         with warnings.catch_warnings():

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from manyview import cluster
-from manyview.datasets import list_datasets
 from manyview.exceptions import ViewError
 
 # Keys of the context: the arguments as given, and whether to show stack traces.
@@ -55,6 +53,8 @@ def _set_debug(ctx: typer.Context, wanted: bool) -> bool:
 
 
 def complete_datasets(incomplete: str) -> list[str]:
+    from manyview.datasets import list_datasets
+
     return [name for name in list_datasets() if name.startswith(incomplete)]
 
 
@@ -189,11 +189,15 @@ def scale_setting(scale: Any) -> dict[str, str | None]:
 
 def method_names() -> dict[str, str]:
     """Lower-case name -> class name, for every estimator there is."""
+    from manyview import cluster
+
     return {name.lower(): name for name in cluster.__all__}
 
 
 def make_estimator(method: str, settings: dict[str, Any]) -> Any:
     """An estimator with these settings; one it does not have is an error."""
+    from manyview import cluster
+
     known = method_names()
     try:
         estimator = getattr(cluster, known[method.lower()])()

@@ -12,12 +12,14 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from manyview._files import whole_file
-from manyview._typing import FloatArray, IntArray
 from manyview.cli._render import visible
 from manyview.exceptions import DatasetError
+
+if TYPE_CHECKING:
+    from manyview._typing import FloatArray, IntArray
 
 SUMMARY = "summary.json"
 LABELS = "labels.csv"

@@ -11,7 +11,6 @@ import typer
 
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._result import scores
 from manyview.cli._sources import (
     as_views,
     load_sources,
@@ -56,6 +55,7 @@ def predict_command(
       manyview predict demo/model.mvz handwritten --json
     """
     from manyview._model_file import load_model
+    from manyview.cli._result import scores
     from manyview.explain._margins import confidence as confidence_of
 
     file_path = None if as_json or str(out) == "-" else out

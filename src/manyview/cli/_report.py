@@ -5,19 +5,17 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from manyview._views import check_views
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._result import report_options
 from manyview.cli._sources import Request, as_views, load_sources, sample_names
-from manyview.cluster._clustering import label_clustering
 from manyview.exceptions import DatasetError
-from manyview.model_selection import ClusterCountChoice
+
+if TYPE_CHECKING:
+    from manyview.model_selection import ClusterCountChoice
 
 ResultFolder = Annotated[
     Path,
@@ -54,6 +52,9 @@ def report_command(
       manyview report demo --out elsewhere.html
     """
     from manyview._model_file import load_model
+    from manyview._views import check_views
+    from manyview.cli._result import report_options
+    from manyview.cluster._clustering import label_clustering
     from manyview.reporting._report import write_report
 
     summary = _stored_summary(result)
@@ -137,6 +138,8 @@ def _all_are(values: Any, *kinds: type) -> bool:
 
 
 def _stored_choice(summary: dict[str, Any]) -> ClusterCountChoice | None:
+    from manyview.model_selection import ClusterCountChoice
+
     stored = summary.get("choice")
     if stored is None:
         return None
@@ -161,6 +164,8 @@ def _stored_request(summary: dict[str, Any]) -> Request:
 
 
 def _stored_labels(path: Path) -> tuple[list[str], Any]:
+    import numpy as np
+
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))

@@ -8,19 +8,15 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyview._files import naming
 from manyview._names import NamedView
 from manyview.cli._options import Align
-from manyview.datasets import (
-    MultiViewData,
-    dataset_info,
-    list_datasets,
-    load_dataset,
-    read_views,
-)
 from manyview.exceptions import DatasetError
+
+if TYPE_CHECKING:
+    from manyview.datasets import MultiViewData
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +61,8 @@ def make_request(
 
 def load_sources(request: Request, *, progress: bool | None = None) -> MultiViewData:
     """Read the data that a request names."""
+    from manyview.datasets import list_datasets, load_dataset, read_views
+
     sources = request.sources
     known = [s for s in sources if s in list_datasets() and not Path(s).exists()]
     if known:
@@ -121,6 +119,8 @@ def as_views(data: MultiViewData) -> dict[str, Any]:
 
 def title_of(data: MultiViewData) -> str:
     """A heading: the data set's title, the file's name, or the names of the views."""
+    from manyview.datasets import dataset_info, list_datasets
+
     if data.name in list_datasets() and data.description:
         return dataset_info(data.name).title
     if data.name == "views":
@@ -173,6 +173,8 @@ def _split_name(source: str) -> tuple[str | None, str]:
 def _check_exists(path: str) -> None:
     if Path(path).exists():
         return
+    from manyview.datasets import list_datasets
+
     msg = f"{path} is neither a file nor a known data set."
     close = difflib.get_close_matches(path.lower(), list_datasets(), n=1, cutoff=0.6)
     folder = Path(path).parent
