@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyview._names import FeatureNames, NamedView
 from manyview._sklearn_compat import Interval, StrOptions, _fit_context
+from manyview._typing import IntArray
 from manyview._view_input import ViewInput
 from manyview._views import ViewSet, has_named_views, is_single_array
 from manyview.exceptions import ViewError
@@ -213,12 +214,15 @@ def _fill(imputer: Any, array: Any, present: Any) -> Any:
     if len(rows) == len(present):
         return imputer.transform(array)
     if sparse.issparse(array):
-        kept = sparse.csr_array(imputer.transform(array[rows]))
         lacking = np.flatnonzero(~present)
-        parts: Any = [kept, array[lacking]]
-        stacked: Any = sparse.csr_array(sparse.vstack(parts))
-        return stacked[np.argsort(np.concatenate([rows, lacking]))]
+        return _fill_sparse(imputer, array, rows, lacking)
     filled = np.array(array, dtype=np.result_type(array, np.float32))
     if len(rows):
         filled[rows] = imputer.transform(array[rows])
     return filled
+
+
+def _fill_sparse(imputer: Any, array: Any, rows: IntArray, lacking: IntArray) -> Any:
+    parts: Any = [imputer.transform(array[rows]), array[lacking]]
+    stacked: Any = sparse.csr_array(sparse.vstack(parts))
+    return stacked[np.argsort(np.concatenate([rows, lacking]))]
