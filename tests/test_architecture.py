@@ -30,7 +30,14 @@ LAYERS = [
     {"embedding", "impute"},
     {"cluster", "distributed"},
     {"metrics", "datasets"},
-    {"explain", "model_selection", "_model_file", "_model_check", "_graph_file"},
+    {
+        "explain",
+        "model_selection",
+        "_model_file",
+        "_model_check",
+        "_graph_file",
+        "_imputer_file",
+    },
     {"plotting", "reporting", "omics"},
     {"cli"},
 ]

@@ -8,7 +8,15 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from manyview import NSMVC, ViewError, ViewImputer
+from manyview import (
+    NSMVC,
+    DatasetError,
+    ViewError,
+    ViewImputer,
+    load_imputer,
+    load_model,
+    save_model,
+)
 from manyview.metrics import clustering_accuracy
 
 NAN = np.nan
@@ -103,3 +111,35 @@ def test_in_front_of_an_estimator(blobs, strategy):
     model = make_pipeline(ViewImputer(strategy), NSMVC(3, random_state=0)).fit(holed)
     assert clustering_accuracy(truth, model[-1].labels_) == 1.0
     assert_array_equal(model.predict([v[:9] for v in holed]), model.predict(holed)[:9])
+
+
+@pytest.mark.parametrize("strategy", ["mean", "median", "knn"])
+def test_imputers_are_saved_with_models(blobs, strategy, tmp_path):
+    rng = np.random.default_rng(0)
+    holed = {
+        name: np.where(rng.random(view.shape) < 0.05, NAN, view)
+        for name, view in zip("abc", blobs[0], strict=True)
+    }
+    imputer = ViewImputer(strategy).fit(holed)
+    model = NSMVC(3, random_state=0).fit(imputer.transform(holed))
+    save_model(model, tmp_path / "model.mvz", imputer=imputer)
+    again = load_imputer(tmp_path / "model.mvz")
+    assert again.n_imputed_ == imputer.n_imputed_
+    some = {name: view[:9] for name, view in holed.items() if name != "b"}
+    for name, view in imputer.transform(some).items():
+        assert_array_equal(again.transform(some)[name], view)
+    assert_array_equal(
+        load_model(tmp_path / "model.mvz").predict(again.transform(some)),
+        model.predict(imputer.transform(some)),
+    )
+    save_model(model, tmp_path / "plain.mvz")
+    assert load_imputer(tmp_path / "plain.mvz") is None
+
+
+def test_a_damaged_imputer_is_refused(blobs, tmp_path):
+    imputer = ViewImputer().fit(blobs[0])
+    model = NSMVC(3, n_init=1, random_state=0).fit(blobs[0])
+    imputer._learned[0] = imputer._learned[0][:, :2]
+    save_model(model, tmp_path / "model.mvz", imputer=imputer)
+    with pytest.raises(DatasetError, match="not a complete manyview model"):
+        load_imputer(tmp_path / "model.mvz")

@@ -10,7 +10,7 @@ from manyview.exceptions import DatasetError, ViewError
 
 if TYPE_CHECKING:
     from manyview import cluster
-    from manyview._model_file import load_model, save_model
+    from manyview._model_file import load_imputer, load_model, save_model
     from manyview.cluster import *  # noqa: F403 - every clusterer, by the list below
     from manyview.embedding import GraphViews
     from manyview.impute import ViewImputer
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         "ViewImputer",
         "__version__",
         "choose_n_clusters",
+        "load_imputer",
         "load_model",
         "report",
         "save_model",
@@ -36,6 +37,7 @@ _HOMES = {
     "GraphViews": "embedding",
     "ViewImputer": "impute",
     "choose_n_clusters": "model_selection",
+    "load_imputer": "_model_file",
     "load_model": "_model_file",
     "report": "reporting",
     "save_model": "_model_file",

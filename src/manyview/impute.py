@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.utils.validation import check_is_fitted
 
@@ -81,6 +81,8 @@ class ViewImputer(  # type: ignore[call-arg]  # scikit-learn has no types
         "view_sizes": ["array-like", None],
     }
     _takes_holes: ClassVar[bool] = True
+    _private_fitted: ClassVar[frozenset[str]] = ViewInput._private_fitted | {"_learned"}
+    _learned: list[Any]
 
     def __init__(
         self,
@@ -112,10 +114,14 @@ class ViewImputer(  # type: ignore[call-arg]  # scikit-learn has no types
         fresh = self._unfitted()
         views = fresh._check_views(X, reset=True)
         fresh.n_imputed_ = count_holes(views)
-        fresh.imputers_ = [
-            fresh._learn(array, present)
-            for array, present in zip(views.arrays, views.present, strict=True)
-        ]
+        fresh._learn(
+            [
+                None
+                if self.strategy == "knn" and sparse.issparse(array)
+                else array[np.flatnonzero(present)]
+                for array, present in zip(views.arrays, views.present, strict=True)
+            ]
+        )
         fresh._reject_sparse_holes(fresh.n_imputed_)
         self.__dict__ = fresh.__dict__
         return self
@@ -163,15 +169,17 @@ class ViewImputer(  # type: ignore[call-arg]  # scikit-learn has no types
                 )
                 raise ViewError(msg)
 
-    def _learn(self, array: Any, present: Any) -> Any:
-        """The imputer of one view; None for a sparse view with ``"knn"``."""
+    def _learn(self, rows: list[Any]) -> None:
+        """Fit an imputer to the rows of each view; to None where there are none."""
+        kind = SimpleImputer(strategy=self.strategy, keep_empty_features=True)
         if self.strategy == "knn":
-            if sparse.issparse(array):
-                return None
-            imputer = KNNImputer(n_neighbors=self.n_neighbors, keep_empty_features=True)
-        else:
-            imputer = SimpleImputer(strategy=self.strategy, keep_empty_features=True)
-        return imputer.fit(array[np.flatnonzero(present)])
+            kind = KNNImputer(n_neighbors=self.n_neighbors, keep_empty_features=True)
+        self.imputers_ = [None if own is None else clone(kind).fit(own) for own in rows]
+        # All that the imputers know: means and medians are those of a single row, too.
+        self._learned = rows
+        if self.strategy != "knn":
+            fitted: list[Any] = self.imputers_
+            self._learned = [imputer.statistics_[None] for imputer in fitted]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

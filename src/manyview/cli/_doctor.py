@@ -16,11 +16,28 @@ from manyview._version import __version__
 from manyview.cli import _options as opt
 from manyview.cli import _render
 
-REQUIRED = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "typer", "rich")
+# As in pyproject.toml, in its order.
+REQUIRED = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "joblib",
+    "threadpoolctl",
+    "pandas",
+    "pooch",
+    "requests",
+    "typer",
+    "rich",
+)
 EXTRAS = {
-    "report": ("plotly", "jinja2"),
     "plot": ("matplotlib",),
-    "io": ("pyarrow", "h5py", "zarr"),
+    "report": ("plotly", "jinja2"),
+    "io": ("pyarrow", "h5py", "zarr", "numcodecs", "zstandard"),
+    "excel": ("openpyxl", "defusedxml"),
+    "omics": ("anndata", "h5py"),
+    "dask": ("dask", "distributed", "zarr", "numcodecs", "pyarrow"),
+    "companions": ("scanpy", "mudata", "umap-learn", "lifelines"),
 }
 
 

@@ -40,6 +40,26 @@ class Align(StrEnum):
     missing = "missing"
 
 
+class Missing(StrEnum):
+    """What to do with cells that are missing here and there."""
+
+    refuse = "refuse"
+    impute = "impute"
+    impute_knn = "impute-knn"
+
+
+class Encode(StrEnum):
+    """How text becomes numbers."""
+
+    onehot = "onehot"
+
+
+class Drop(StrEnum):
+    """Columns that can be left out."""
+
+    text = "text"
+
+
 class Assignment(StrEnum):
     """NSMVC's two assignment steps."""
 
@@ -102,7 +122,8 @@ AlignOption = Annotated[
 Variables = Annotated[
     str | None,
     typer.Option(
-        help="Comma-separated variables of a .mat, .npz or .h5mu file to use as views.",
+        help="Comma-separated variables of a .mat or .npz file, modalities of .h5mu or "
+        "sheets of .xlsx to use as views.",
         rich_help_panel=DATA,
     ),
 ]
@@ -113,6 +134,49 @@ Header = Annotated[
         help="Whether text tables start with column names; guessed by default.",
         rich_help_panel=DATA,
         show_default=False,
+    ),
+]
+UseRep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--use-rep",
+        metavar="NAMES",
+        help="Matrices of .h5ad and .h5mu files, comma-separated: X (the default) or "
+        "keys of obsm; MODALITY=NAMES for one modality, repeatable.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+Layer = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="The layer of .h5ad and .h5mu files that stands in for X, or "
+        "MODALITY=NAME, repeatable.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+MissingOption = Annotated[
+    Missing,
+    typer.Option(
+        help="Cells that are missing here and there: refuse them, or fill them in with "
+        "the feature's mean or from the nearest samples.",
+        rich_help_panel=DATA,
+    ),
+]
+EncodeOption = Annotated[
+    Encode | None,
+    typer.Option(
+        help="Make columns of 0 and 1 of the text in tables.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+DropOption = Annotated[
+    Drop | None,
+    typer.Option(
+        help="Leave columns of text out.", rich_help_panel=DATA, show_default=False
     ),
 ]
 Method = Annotated[

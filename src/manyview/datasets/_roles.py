@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from manyview._typing import FloatArray
+from manyview.datasets._encode import one_hot
 from manyview.datasets._guards import Budget
 from manyview.datasets._source import ID_NAMES, ReadOptions, TextArray, text_array
 from manyview.exceptions import DatasetError
@@ -205,10 +206,10 @@ def _as_features(
             parts.append(cells[:, None])
             names.append(name)
         elif _is_text(cells) and options.encode == "onehot":
-            values = sorted({cell for cell in cells if isinstance(cell, str)})
-            budget.take(path, 8 * len(cells) * len(values))
-            parts.append(_one_hot(cells, values))
-            names += [f"{name}={value}" for value in values]
+            budget.take(path, 8 * len(cells) * len({*cells}))
+            added, encoded = one_hot(name, cells)
+            parts.append(encoded)
+            names += added
         elif not _is_text(cells) or options.drop != "text":
             row = next(i for i, cell in enumerate(cells) if isinstance(cell, str))
             raise refuse(position, row, str(cells[row]))
@@ -216,18 +217,6 @@ def _as_features(
         msg = f"{path} has no feature columns; its columns are {_shorten(table.names)}."
         raise DatasetError(msg)
     return tuple(names), np.hstack(parts)
-
-
-def _one_hot(cells: list[str | float], values: list[str]) -> FloatArray:
-    """A column of 0 and 1 per value; NaN in all of them where the cell is missing."""
-    place = {value: column for column, value in enumerate(values)}
-    encoded = np.zeros((len(cells), len(values)))
-    for row, cell in enumerate(cells):
-        if isinstance(cell, str):
-            encoded[row, place[cell]] = 1.0
-        else:
-            encoded[row] = np.nan
-    return encoded
 
 
 def _position(path: Path | str, names: list[str], wanted: str | None) -> int | None:
