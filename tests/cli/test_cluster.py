@@ -288,7 +288,7 @@ def test_new_folder_restores_the_old_result_when_the_rename_fails(
 def test_cluster_without_the_extra_leaves_the_report_out(
     run, files, views, monkeypatch
 ):
-    monkeypatch.setattr("manyview.cli._cluster.can_report", lambda: False)
+    monkeypatch.setattr("manyview.cli._output.can_report", lambda: False)
     out = files / "result"
     done = run("cluster", *views, "-k", 3, *QUICK, "--out", out)
     assert done.code == 0

@@ -16,6 +16,8 @@ PACKED = (".gz", ".zst")
 CHUNK_BYTES = 1 << 20
 # What zstd may keep of the text behind; its own tools refuse more, too.
 ZSTD_WINDOW = 1 << 27
+# So few, as three of them can stand for 128 kB.
+ZSTD_BYTES = 1 << 10
 
 
 def suffix_of(path: Path) -> str:
@@ -66,15 +68,26 @@ def open_text(path: Path, budget: Budget) -> TextFile:
 
 
 def _unpack(path: Path, suffix: str) -> Iterator[bytes]:
-    stream: Any
     if suffix.endswith(".gz"):
         with gzip.open(path) as stream:
             yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
         return
     zstandard = import_extra("zstandard", "io", path)
-    engine = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
-    with (
-        path.open("rb") as file,
-        engine.stream_reader(file, read_across_frames=True) as stream,
-    ):
-        yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
+    with path.open("rb") as file:
+        yield from _unpack_zstd(
+            file, zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        )
+
+
+def _unpack_zstd(file: IO[bytes], engine: Any) -> Iterator[bytes]:
+    """Frame by frame; readers of zstandard take a file that is cut short for whole."""
+    frame = engine.decompressobj()
+    for packed in iter(lambda: file.read(ZSTD_BYTES), b""):
+        while packed:
+            if frame.eof:
+                frame = engine.decompressobj()
+            yield frame.decompress(packed)
+            packed = frame.unused_data if frame.eof else b""
+    if not frame.eof:
+        msg = "the file ends within a frame"
+        raise EOFError(msg)

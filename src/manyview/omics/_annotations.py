@@ -93,8 +93,7 @@ def annotate_file(source: Path, target: Path, found: Annotations) -> None:
 
     All else in the file stays as it is: nothing of it is read and written anew.
     """
-    write_elem = import_extra("anndata.io", "omics", "--write").write_elem
-    read_elem = import_extra("anndata.io", "omics", "--write").read_elem
+    io = import_extra("anndata.io", "omics", "--write")
     h5py = import_extra("h5py", "omics", "--write")
     with whole_path(target) as part:
         shutil.copyfile(source, part)
@@ -106,18 +105,18 @@ def annotate_file(source: Path, target: Path, found: Annotations) -> None:
                     "with anndata and write it anew."
                 )
                 raise DatasetError(msg)
-            samples = read_elem(obs[obs.attrs["_index"]])
-            for slot in ("obsm", "uns"):
+            samples = io.read_elem(obs[obs.attrs["_index"]])
+            columns = [str(name) for name in obs.attrs["column-order"]]
+            entries = found.of([str(name).strip() for name in samples])
+            for (slot, name), value in entries.items():
                 if slot not in content:
-                    write_elem(content, slot, {})
-            names = [str(name).strip() for name in samples]
-            for (slot, name), value in found.of(names).items():
-                stored = value if slot != "obs" else value.array
-                write_elem(content[slot], name, stored)
-            order = [str(name) for name in obs.attrs["column-order"]]
-            added = [name for slot, name in found.of(names) if slot == "obs"]
-            kept = [name for name in order if name not in added]
-            obs.attrs["column-order"] = [*kept, *added]
+                    io.write_elem(content, slot, {})
+                # A column is stored as its values: categories or numbers.
+                stored = value.values if slot == "obs" else value
+                io.write_elem(content[slot], name, stored)
+                if slot == "obs" and name not in columns:
+                    columns.append(name)
+            obs.attrs["column-order"] = columns
 
 
 def _joint_embedding(clustering: Clustering) -> FloatArray | None:
