@@ -113,7 +113,6 @@ def split_modalities(data: Any) -> tuple[Any, Any]:
                 else samples.append(names.difference(samples, sort=False))
             )
         return modalities, samples
-    _check_unique(data)
     return getattr(data, "mod", None), data.obs_names
 
 

@@ -156,7 +156,13 @@ def test_a_dict_of_anndata_fits(cells, blobs):
 def test_duplicate_names_are_refused(cells):
     cells.obs_names = ["same", *CELLS[1:-1], "same"]
     with pytest.raises(ViewError, match="'same' occurs twice in obs_names"):
-        omics.select_views(cells)
+        omics.select_views({"rna": cells})
+    # By itself, there is nothing to line it up with.
+    omics.cluster(cells, 3)
+    assert_array_equal(
+        cells.obs["manyview"].astype(int),
+        GraphNSMVC(3, random_state=0).fit([cells.X]).labels_,
+    )
 
 
 def test_backed_files_are_read(cells, tmp_path):

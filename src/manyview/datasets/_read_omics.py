@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,63 +28,55 @@ from manyview.exceptions import DatasetError, ViewError
 OMICS = frozenset({".h5ad", ".h5mu"})
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """A modality, or all of the file: its group, and what `obs` says of samples."""
+
+    origin: str
+    group: Any
+    obs: Any
+    ids: TextArray
+
+
 def read_omics(path: Path, options: ReadOptions, budget: Budget) -> Source:
     """Read the chosen matrices, the sample names and a column of `obs` as labels."""
     read_elem = import_extra("anndata.io", "omics", path).read_elem
+
+    def open_part(origin: str, group: Any) -> Part:
+        obs = read_elem(group["obs"])
+        cells = [str(name).strip() for name in obs.index]
+        ids = text_array(cells, f"Names in {origin}", budget)
+        return Part(origin=origin, group=group, obs=obs, ids=ids)
+
     with open_hdf5(path, "an annotated HDF5 file") as content:
         budget.take(path, total_bytes(content))
-        groups = _modalities(path, content, options)
-        names = list(groups) if "mod" in content else None
-        try:
-            picks = pick_matrices(names, options.use_rep, options.layer)
-        except ViewError as error:
-            msg = f"{path}: {error}"
-            raise DatasetError(msg) from error
-        tables = {name: read_elem(group["obs"]) for name, group in groups.items()}
-        ids = {
-            name: _sample_names(obs, f"Names in {_origin(path, content, name)}", budget)
-            for name, obs in tables.items()
-        }
-        views = []
-        for pick in picks:
-            name = pick.modality or path.stem
-            origin = _origin(path, content, name)
-            matrix = read_elem(_stored(origin, groups[name], pick))
-            features = feature_names(matrix)
-            if pick.slot != "obsm":
-                features = tuple(map(str, read_elem(groups[name]["var"]).index))
+        if "mod" in content:
+            groups = _modalities(path, content["mod"], options)
+            parts: dict[str | None, Part] = {
+                name: open_part(f"{path}, modality {name!r}", group)
+                for name, group in groups.items()
+            }
+            whole = open_part(str(path), content) if "obs" in content else None
+        else:
+            _refuse_variables(path, options)
+            parts, whole = {None: open_part(str(path), content)}, None
+        picks = _picks(path, parts, options)
+        views = tuple(
+            _read_view(pick, parts[pick.modality], read_elem, budget) for pick in picks
+        )
+        if None in parts and len(views) == 1 and not options.several_views:
             # A list of files goes by the names of the files.
-            alone = options.several_views or "mod" in content or len(picks) > 1
-            views.append(
-                SourceView(
-                    name=pick.view if alone else path.stem,
-                    origin=origin,
-                    values=_values(matrix, origin, budget),
-                    ids=ids[name],
-                    feature_names=features,
-                )
-            )
-        samples = None
-        if "mod" in content and "obs" in content:
-            tables = {"": read_elem(content["obs"]), **tables}
-            samples = ids[""] = _sample_names(tables[""], f"Names in {path}", budget)
-        labels = None
-        for name, obs in tables.items():
-            origin = _origin(path, content, name) if name else str(path)
-            labels = labels or _labels(origin, obs, ids[name], options, budget)
-        return Source(views=tuple(views), labels=labels, samples=samples)
+            views = (replace(views[0], name=path.stem),)
+        sources = [*parts.values()] if whole is None else [whole, *parts.values()]
+        labels = (_labels(part, options, budget) for part in sources)
+        return Source(
+            views=views,
+            labels=next((found for found in labels if found is not None), None),
+            samples=None if whole is None else whole.ids,
+        )
 
 
-def _modalities(path: Path, content: Any, options: ReadOptions) -> dict[str, Any]:
-    if "mod" not in content:
-        if options.variables is not None:
-            msg = (
-                f"{path} has no modalities for variables= to choose; choose its "
-                "matrices with use_rep= and layer=."
-            )
-            raise DatasetError(msg)
-        return {path.stem: content}
-    modalities = content["mod"]
+def _modalities(path: Path, modalities: Any, options: ReadOptions) -> dict[str, Any]:
     # Groups come back sorted by name; mudata keeps the order of the user.
     names = [str(name) for name in modalities.attrs.get("mod-order", list(modalities))]
     for name in options.variables or ():
@@ -92,49 +86,71 @@ def _modalities(path: Path, content: Any, options: ReadOptions) -> dict[str, Any
     return {name: modalities[name] for name in options.variables or names}
 
 
-def _origin(path: Path, content: Any, name: str) -> str:
-    return f"{path}, modality {name!r}" if "mod" in content else str(path)
+def _refuse_variables(path: Path, options: ReadOptions) -> None:
+    if options.variables is not None:
+        msg = (
+            f"{path} has no modalities for variables= to choose; choose its matrices "
+            "with use_rep= and layer=."
+        )
+        raise DatasetError(msg)
 
 
-def _sample_names(obs: Any, what: str, budget: Budget) -> TextArray:
-    return text_array([str(name).strip() for name in obs.index], what, budget)
+def _picks(
+    path: Path, parts: Mapping[str | None, Part], options: ReadOptions
+) -> tuple[Pick, ...]:
+    names = None if None in parts else [str(name) for name in parts]
+    try:
+        return pick_matrices(names, options.use_rep, options.layer)
+    except ViewError as error:
+        msg = f"{path}: {error}"
+        raise DatasetError(msg) from error
 
 
-def _stored(origin: str, group: Any, pick: Pick) -> Any:
+def _read_view(
+    pick: Pick, part: Part, read_elem: Callable[[Any], Any], budget: Budget
+) -> SourceView:
+    matrix = read_elem(_stored(pick, part))
+    features = feature_names(matrix)
+    if pick.slot != "obsm":
+        features = tuple(str(name) for name in read_elem(part.group["var"]).index)
+    if hasattr(matrix, "to_numpy"):
+        matrix = matrix.to_numpy()
+    if not isinstance(matrix, np.ndarray):
+        budget.take_sparse(part.origin, *matrix.shape)
+    return SourceView(
+        name=pick.view,
+        origin=part.origin,
+        values=clean_values(matrix, part.origin),
+        ids=part.ids,
+        feature_names=features,
+    )
+
+
+def _stored(pick: Pick, part: Part) -> Any:
     """The item of the file that a pick names."""
     if pick.slot == "X":
-        if "X" in group:
-            return group["X"]
-        msg = f"{origin} has no matrix X. Choose one with use_rep= or layer=."
+        if "X" in part.group:
+            return part.group["X"]
+        msg = f"{part.origin} has no matrix X. Choose one with use_rep= or layer=."
         raise DatasetError(msg)
-    entries = group.get(pick.slot, {})
+    entries = part.group.get(pick.slot, {})
     if pick.key not in entries:
         msg = (
-            f"{origin} has no {pick.slot}[{pick.key!r}]; {pick.slot} has "
+            f"{part.origin} has no {pick.slot}[{pick.key!r}]; {pick.slot} has "
             f"{sorted(entries)}. Choose with use_rep= (X or a key of obsm) and layer=."
         )
         raise DatasetError(msg)
     return entries[pick.key]
 
 
-def _values(matrix: Any, origin: str, budget: Budget) -> Any:
-    if hasattr(matrix, "to_numpy"):
-        matrix = matrix.to_numpy()
-    if not isinstance(matrix, np.ndarray):
-        budget.take_sparse(origin, *matrix.shape)
-    return clean_values(matrix, origin)
-
-
-def _labels(
-    origin: str, obs: Any, ids: TextArray, options: ReadOptions, budget: Budget
-) -> SourceLabels | None:
-    if options.labels is None or options.labels not in obs.columns:
+def _labels(part: Part, options: ReadOptions, budget: Budget) -> SourceLabels | None:
+    if options.labels is None or options.labels not in part.obs.columns:
         return None
-    column = obs[options.labels]
-    what = f"Labels of {origin}"
+    column = part.obs[options.labels]
+    what = f"Labels of {part.origin}"
     if column.dtype.kind in "biuf":
         text = as_text(column.to_numpy(), what, budget)
     else:
         cells = np.where(column.isna(), "", column.astype(str)).tolist()
         text = text_array(cells, what, budget)
-    return SourceLabels(origin=origin, values=check_text(text, what), ids=ids)
+    return SourceLabels(origin=part.origin, values=check_text(text, what), ids=part.ids)

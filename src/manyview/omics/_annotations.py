@@ -36,15 +36,22 @@ class Annotations:
 
     def of(self, samples: Any) -> dict[tuple[str, str], Any]:
         """Entries by slot and name, for these samples; others stay without."""
+        clusters, confidence = self.clusters, self.confidence
+        embedding = self.embedding
+        # A lone AnnData may have names that occur twice: its rows are those of the fit.
+        if not clusters.index.equals(samples):
+            rows = clusters.index.get_indexer(samples)
+            clusters = clusters.reindex(samples)
+            confidence = confidence.reindex(samples)
+            if embedding is not None:
+                embedding = np.where((rows >= 0)[:, None], embedding[rows], np.nan)
         entries = {
-            ("obs", self.key): self.clusters.reindex(samples),
-            ("obs", f"{self.key}_confidence"): self.confidence.reindex(samples),
+            ("obs", self.key): clusters,
+            ("obs", f"{self.key}_confidence"): confidence,
             ("uns", self.key): self.facts,
         }
-        if self.embedding is not None:
-            rows = self.clusters.index.get_indexer(samples)
-            known = np.where((rows >= 0)[:, None], self.embedding[rows], np.nan)
-            entries["obsm", f"X_{self.key}"] = known.astype(self.embedding.dtype)
+        if embedding is not None:
+            entries["obsm", f"X_{self.key}"] = embedding
         return entries
 
 
@@ -93,6 +100,8 @@ def annotate_file(source: Path, target: Path, found: Annotations) -> None:
 
     All else in the file stays as it is: nothing of it is read and written anew.
     """
+    import pandas as pd
+
     io = import_extra("anndata.io", "omics", "--write")
     h5py = import_extra("h5py", "omics", "--write")
     with whole_path(target) as part:
@@ -107,7 +116,7 @@ def annotate_file(source: Path, target: Path, found: Annotations) -> None:
                 raise DatasetError(msg)
             samples = io.read_elem(obs[obs.attrs["_index"]])
             columns = [str(name) for name in obs.attrs["column-order"]]
-            entries = found.of([str(name).strip() for name in samples])
+            entries = found.of(pd.Index([str(name).strip() for name in samples]))
             for (slot, name), value in entries.items():
                 if slot not in content:
                     io.write_elem(content, slot, {})
