@@ -74,7 +74,7 @@ test-browser: .venv/.installed-test
 # With scanpy, umap-learn and lifelines, which bring much with them.
 test-companions: .venv-companions/.installed-test
 	NUMBA_CACHE_DIR=$(CURDIR)/.venv-companions/numba \
-		$(call pytest,.venv-companions) -m companions
+		$(call pytest,.venv-companions) -m companions tests
 
 reproduce: .venv/.installed-test
 	$(BIN)/python -m reproduction all

@@ -206,11 +206,20 @@ def test_cluster_of_a_dict_goes_by_the_union_of_samples(cells, blobs):
     second = anndata.AnnData(
         blobs[0][1][order], obs=pd.DataFrame(index=[CELLS[i] for i in order])
     )
-    omics.cluster({"rna": cells, "atac": second}, estimator=NSMVC(3, random_state=0))
+    third = anndata.AnnData(
+        blobs[0][2][::-1].copy(), obs=pd.DataFrame(index=CELLS[::-1])
+    )
+    parts = {"rna": cells, "atac": second, "protein": third}
+    omics.cluster(parts, estimator=NSMVC(3, random_state=0))
     assert "X_manyview" not in cells.obsm
-    assert clustering_accuracy(blobs[1], cells.obs["manyview"].astype(int)) == 1.0
-    both = cells.obs["manyview"][second.obs_names]
-    assert_array_equal(second.obs["manyview"], both)
+    omics.cluster(parts, 3)
+    embedding = cells.obsm["X_manyview"]
+    assert_array_equal(second.obsm["X_manyview"], embedding[order])
+    assert_array_equal(third.obsm["X_manyview"], embedding[::-1])
+    found = cells.obs["manyview"]
+    assert clustering_accuracy(blobs[1], found.astype(int)) == 1.0
+    assert_array_equal(second.obs["manyview"], found[second.obs_names])
+    assert_array_equal(third.obs["manyview"], found[third.obs_names])
 
 
 def test_cluster_imputes_when_told(cells):
