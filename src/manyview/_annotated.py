@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from manyview._arrays import ViewArray, as_array
+from manyview._arrays import ViewArray, as_array, stored_matrix
 from manyview._names import NamedView, feature_names
 from manyview.exceptions import ViewError
 
@@ -182,8 +182,7 @@ def _matrix(own: Any, pick: Pick) -> Any:
             )
             raise ViewError(msg)
         matrix = entries[pick.key]
-    # A matrix of a file that was opened and not read.
-    return matrix.to_memory() if hasattr(matrix, "to_memory") else matrix
+    return stored_matrix(matrix)
 
 
 def _check_unique(own: Any) -> None:

@@ -29,7 +29,10 @@ def as_array(view: Any, name: str) -> ViewArray | None:
     if isinstance(view, NamedView):
         return as_array(view.array, name)
     if is_annotated(view):
-        view = view.X
+        view = stored_matrix(view.X)
+        if view is None:
+            msg = f"View {name!r} is an AnnData without a matrix X. Give it one."
+            raise ViewError(msg)
     if sparse.issparse(view):
         return _as_csr(view, name)
     reject_table(view, name)
@@ -60,6 +63,15 @@ def as_array(view: Any, name: str) -> ViewArray | None:
         )
         raise ViewError(msg)
     return _as_real(array, name)
+
+
+def stored_matrix(matrix: Any) -> Any:
+    """A matrix of an AnnData as a plain array or sparse matrix in memory, or None."""
+    if hasattr(matrix, "to_memory"):
+        # Of a file that was opened and not read.
+        return matrix.to_memory()
+    # A part of an AnnData has arrays of a kind of its own.
+    return np.asarray(matrix) if isinstance(matrix, np.ndarray) else matrix
 
 
 def reject_table(view: Any, name: str) -> None:

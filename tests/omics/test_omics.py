@@ -165,12 +165,26 @@ def test_duplicate_names_are_refused(cells):
     )
 
 
-def test_backed_files_are_read(cells, tmp_path):
-    cells.X = sparse.csr_matrix(cells.X)
-    cells.write_h5ad(tmp_path / "cells.h5ad")
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_matrix])
+def test_parts_and_files_that_were_not_read(cells, tmp_path, store):
+    expected = NSMVC(3, n_init=1, random_state=0).fit([cells.X[:60]]).labels_
+    plain = cells.X[:60].copy()
+    cells.X = store(cells.X)
+    cells[:60].write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    assert_array_equal(dense(omics.select_views(backed)["X"]), cells.X.toarray())
+    for part in (cells[:60], backed):
+        for form in (part, {"rna": part}, [part]):
+            model = NSMVC(3, n_init=1, scale="range", random_state=0).fit(form)
+            assert clustering_accuracy(expected, model.labels_) == 1.0
+        assert_array_equal(dense(omics.select_views(part)["X"]), plain)
+    found = omics.select_views(cells[:60], use_rep="protein")["protein"]
+    assert found.columns == ("p", "q", "r")
     backed.file.close()
+
+
+def test_an_anndata_among_views_needs_its_matrix(blobs):
+    with pytest.raises(ViewError, match="'rna' is an AnnData without a matrix X"):
+        NSMVC(3).fit({"rna": anndata.AnnData(shape=(90, 2)), "b": blobs[0][1]})
 
 
 def test_cluster_writes_into_an_anndata(cells, blobs):
