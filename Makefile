@@ -21,7 +21,8 @@ version-of-venv = $(shell $(BIN)/python -c \
 # What OpenBLAS can pretend to run on; other processors have no such kernels.
 CORETYPES := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null),Haswell Nehalem)
 
-.PHONY: demo test test-slow fuzz test-browser test-processors test-pythons test-oldest
+.PHONY: demo test test-slow fuzz test-browser test-companions
+.PHONY: test-processors test-pythons test-oldest
 .PRECIOUS: .venv-%/.installed-test
 .PHONY: bench bench-cluster reproduce lock audit clean
 
@@ -69,6 +70,11 @@ fuzz: .venv/.installed-test
 test-browser: .venv/.installed-test
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
 	$(BIN)/python -m pytest -m browser
+
+# With scanpy, umap-learn and lifelines, which bring much with them.
+test-companions: .venv-companions/.installed-test
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-companions/numba \
+		$(call pytest,.venv-companions) -m companions tests
 
 reproduce: .venv/.installed-test
 	$(BIN)/python -m reproduction all
@@ -120,6 +126,11 @@ audit: .venv-tools/.installed
 	$(BIN)/python tools/oldest.py >.venv-oldest/constraints.txt
 	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: \
 		--constraint .venv-oldest/constraints.txt --editable ".[test]"
+	touch $@
+
+.venv-companions/.installed-test: .venv/bin/python pyproject.toml
+	$(BIN)/python -m venv .venv-companions
+	.venv-companions/bin/python -m pip install --quiet --editable ".[test,companions]"
 	touch $@
 
 .venv-%/.installed-test: pyproject.toml

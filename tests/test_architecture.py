@@ -22,16 +22,23 @@ LAYERS = [
         "_files",
         "_zarr",
     },
-    {"_names", "_arrays"},
+    {"_names", "_arrays", "_annotated"},
     {"_views"},
     {"_scaling", "_numerics"},
     {"_rows", "_results"},
     {"_solvers", "_view_input"},
-    {"embedding"},
+    {"embedding", "impute"},
     {"cluster", "distributed"},
     {"metrics", "datasets"},
-    {"explain", "model_selection", "_model_file", "_model_check", "_graph_file"},
-    {"plotting", "reporting"},
+    {
+        "explain",
+        "model_selection",
+        "_model_file",
+        "_model_check",
+        "_graph_file",
+        "_imputer_file",
+    },
+    {"plotting", "reporting", "omics"},
     {"cli"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -90,13 +97,42 @@ def test_the_package_does_not_know_the_reproduction(path):
         assert not any(name.split(".")[0] == "reproduction" for name in names)
 
 
-def test_import_is_light():
-    heavy = ["numba", "matplotlib", "dask", "plotly", "pooch", "typer", "h5py"]
-    code = f"import manyview, sys; print([m for m in {heavy!r} if m in sys.modules])"
+OPTIONAL = ["numba", "matplotlib", "dask", "plotly", "pooch", "typer", "h5py"]
+HEAVY = [*OPTIONAL, "numpy", "scipy", "sklearn", "pandas"]
+COMMAND = "from manyview.cli import app; app({!r}, standalone_mode=False)"
+
+
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("import manyview", HEAVY),
+        ("from manyview import NSMVC, GraphViews, report", OPTIONAL),
+        (COMMAND.format(["--version"]), set(HEAVY) - {"typer"}),
+        (COMMAND.format(["--help"]), set(HEAVY) - {"typer"}),
+        (COMMAND.format(["cluster", "--help"]), set(HEAVY) - {"typer"}),
+    ],
+)
+def test_import_is_light(code, heavy):
+    """Seconds of imports are felt by whoever wants to know the version."""
+    tell = f"print('loaded', [m for m in {sorted(heavy)!r} if m in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"import sys\n{code}\n{tell}"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+def test_names_of_the_package_are_all_there():
+    import manyview
+
+    assert set(manyview.cluster.__all__) <= set(manyview.__all__)
+    for name in manyview.__all__:
+        assert getattr(manyview, name) is not None
+    assert set(manyview.__all__) <= set(dir(manyview))
+    with pytest.raises(AttributeError, match="no attribute 'NoSuchMethod'"):
+        manyview.NoSuchMethod  # noqa: B018
 
 
 def test_private_scikit_learn_names_stay_in_one_module():

@@ -235,10 +235,10 @@ def test_failed_refit_keeps_no_half_result():
     np.testing.assert_array_equal(estimator.predict([A, B]), before)
 
 
-def test_annotated_object_without_views_is_refused():
+def test_annotated_object_without_a_matrix_is_refused():
     anndata = pytest.importorskip("anndata")
-    with pytest.raises(ViewError, match="no obsm entries to serve as views"):
-        NSMVC(2).fit(anndata.AnnData(A))
+    with pytest.raises(ViewError, match=r"X is empty. Choose .* use_rep= or layer="):
+        NSMVC(2).fit(anndata.AnnData(shape=(4, 2)))
 
 
 @pytest.mark.parametrize("dtype", [">i8", "<i4", "u1", ">u2"])

@@ -124,14 +124,14 @@ def test_memmap_is_read_in_place(tmp_path, blobs):
     assert_array_equal(NSMVC(3, random_state=0).fit(maps).labels_, expected.labels_)
 
 
-def test_anndata_gives_its_obsm(blobs):
+def test_anndata_gives_its_matrix(blobs):
     anndata = pytest.importorskip("anndata")
     views, _ = blobs
-    data = anndata.AnnData(np.zeros((90, 1)))
-    data.obsm["rna"], data.obsm["protein"] = views[0], views[1]
+    data = anndata.AnnData(views[0])
+    data.obsm["X_umap"] = np.zeros((90, 2))
     estimator = NSMVC(3, random_state=0).fit(data)
-    assert estimator.view_names_ == ["rna", "protein"]
-    expected = NSMVC(3, random_state=0).fit(views[:2])
+    assert estimator.view_names_ == ["X"]
+    expected = NSMVC(3, random_state=0).fit(views[:1])
     assert_array_equal(estimator.labels_, expected.labels_)
     assert_array_equal(estimator.predict(data), estimator.labels_)
 

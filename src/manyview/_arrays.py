@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from manyview._names import NamedView, feature_names, is_annotated
+from manyview._names import NamedView, is_annotated
 from manyview.exceptions import ViewError
 
 ViewArray: TypeAlias = "npt.NDArray[Any] | sparse.csr_array"
@@ -29,7 +29,10 @@ def as_array(view: Any, name: str) -> ViewArray | None:
     if isinstance(view, NamedView):
         return as_array(view.array, name)
     if is_annotated(view):
-        view = view.X
+        view = stored_matrix(view.X)
+        if view is None:
+            msg = f"View {name!r} is an AnnData without a matrix X. Give it one."
+            raise ViewError(msg)
     if sparse.issparse(view):
         return _as_csr(view, name)
     reject_table(view, name)
@@ -60,6 +63,15 @@ def as_array(view: Any, name: str) -> ViewArray | None:
         )
         raise ViewError(msg)
     return _as_real(array, name)
+
+
+def stored_matrix(matrix: Any) -> Any:
+    """A matrix of an AnnData as a plain array or sparse matrix in memory, or None."""
+    if hasattr(matrix, "to_memory"):
+        # Of a file that was opened and not read.
+        return matrix.to_memory()
+    # A part of an AnnData has arrays of a kind of its own.
+    return np.asarray(matrix) if isinstance(matrix, np.ndarray) else matrix
 
 
 def reject_table(view: Any, name: str) -> None:
@@ -181,61 +193,3 @@ def _from_frame(frame: Any, name: str) -> npt.NDArray[Any]:
         if masked:
             return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(frame.to_numpy())
-
-
-def annotated_views(X: Any) -> dict[str, Any]:
-    """Modalities of a MuData, or the `obsm` entries of an AnnData, by name."""
-    if not hasattr(X, "mod"):
-        if not len(X.obsm):
-            msg = (
-                "The AnnData object has no obsm entries to serve as views. "
-                "Store one matrix per view in .obsm, or pass a list of arrays."
-            )
-            raise ViewError(msg)
-        return {
-            str(name): NamedView(
-                array=array, columns=feature_names(array), index=X.obs_names
-            )
-            for name, array in X.obsm.items()
-        }
-    return {
-        str(name): NamedView(
-            array=_spread_rows(
-                modality.X,
-                X.obs_names.get_indexer(modality.obs_names),
-                X.n_obs,
-                str(name),
-            ),
-            columns=feature_names(modality),
-            index=X.obs_names,
-        )
-        for name, modality in X.mod.items()
-    }
-
-
-def _spread_rows(
-    matrix: Any, position: npt.NDArray[np.intp], n_samples: int, name: str
-) -> ViewArray:
-    """Place the rows of a modality among all samples; the others become missing."""
-    array = as_array(matrix, name)
-    assert array is not None
-    if array.shape[0] == n_samples and bool(np.all(position == np.arange(n_samples))):
-        return array
-    if sparse.issparse(array):
-        # A row whose only stored entry is NaN marks a missing sample.
-        rows = np.setdiff1d(np.arange(n_samples), position)
-        absent = sparse.csr_array(
-            (np.full(len(rows), np.nan), (rows, np.zeros_like(rows))),
-            shape=(n_samples, array.shape[1]),
-        )
-        entries = array.tocoo()
-        return sparse.csr_array(
-            sparse.coo_array(
-                (entries.data, (position[entries.row], entries.col)), shape=absent.shape
-            )
-            + absent
-        )
-    dtype = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
-    spread = np.full((n_samples, array.shape[1]), np.nan, dtype=dtype)
-    spread[position] = array
-    return spread

@@ -14,19 +14,25 @@ from typing import IO, Any, Literal
 def whole_file(
     path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb"
 ) -> Iterator[IO[Any]]:
-    """A file to fill: a temporary one beside `path`, renamed once it is on disk.
+    """A file to fill, see `whole_path`. Text is UTF-8 with the line ends it has."""
+    text: dict[str, Any] = {} if mode == "wb" else {"encoding": "utf-8", "newline": ""}
+    with whole_path(path) as part, part.open(mode, **text) as file:
+        yield file
 
-    Text is written as UTF-8 with the line ends it has. When anything fails, also by
-    Ctrl-C, what was at `path` before is still there and the temporary file is gone.
+
+@contextmanager
+def whole_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The path of a temporary file beside `path`, renamed once it is on disk.
+
+    When anything fails, also by Ctrl-C, what was at `path` before is still there and
+    the temporary file is gone.
     """
     path = Path(path)
     part = path.with_name(f".{path.name[:60]}.{uuid.uuid4().hex[:8]}.part")
-    text: dict[str, Any] = {} if mode == "wb" else {"encoding": "utf-8", "newline": ""}
     try:
         with naming(path):
-            with part.open(mode, **text) as file:
-                yield file
-                file.flush()
+            yield part
+            with part.open("rb+") as file:
                 os.fsync(file.fileno())
             os.replace(part, path)
     except BaseException:

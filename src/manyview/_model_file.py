@@ -13,22 +13,28 @@ import json
 import os
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from manyview._files import whole_file
 from manyview._graph_file import check_graph, pack_graph, restore_graph
+from manyview._imputer_file import pack_imputer, restore_imputer, restore_layout
 from manyview._model_check import check_model
 from manyview._results import pack_history, unpack_history
 from manyview._scaling import ViewScale
-from manyview._views import ViewLayout
 from manyview.cluster import NSMVC, GraphNSMVC
 from manyview.datasets._guards import Budget
 from manyview.datasets._read_arrays import load_npz
 from manyview.exceptions import DatasetError
+
+if TYPE_CHECKING:
+    from manyview.impute import ViewImputer
+
+Restored = TypeVar("Restored")
 
 FORMAT = "manyview-model"
 FORMAT_VERSION = 3
@@ -74,7 +80,12 @@ def can_save(model: Any) -> bool:
     return type(model) in KINDS.values()
 
 
-def save_model(model: NSMVC, path: str | os.PathLike[str]) -> Path:
+def save_model(
+    model: NSMVC,
+    path: str | os.PathLike[str],
+    *,
+    imputer: ViewImputer | None = None,
+) -> Path:
     """Write a fitted model to one file, to be read by `load_model`.
 
     The file holds no code and is never unpickled. It appears under its name only when
@@ -87,6 +98,9 @@ def save_model(model: NSMVC, path: str | os.PathLike[str]) -> Path:
         A fitted estimator. A callable ``init`` cannot be stored.
     path : path-like
         Where to write; an existing file is replaced. ``.mvz`` is the usual suffix.
+    imputer : ViewImputer, default=None
+        What filled in the views of the fit, to be read by `load_imputer`. One with
+        ``strategy="knn"`` is stored with all its rows.
 
     Returns
     -------
@@ -117,20 +131,23 @@ def save_model(model: NSMVC, path: str | os.PathLike[str]) -> Path:
         )
         raise DatasetError(msg)
     arrays: Arrays = {}
-    text = _to_json(model, arrays)
+    content = _to_json(model, arrays)
+    if imputer is not None:
+        content["imputer"] = pack_imputer(imputer, arrays)
+    text = json.dumps(content)
     buffer = io.BytesIO()
     # The stubs take a name among the arrays for a flag; ours never has that name.
     np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
-    content = {"model.json": text.encode("utf-8"), "arrays.npz": buffer.getvalue()}
+    members = {"model.json": text.encode("utf-8"), "arrays.npz": buffer.getvalue()}
     header = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
-        "sha256": {name: _sha256(data) for name, data in content.items()},
+        "sha256": {name: _sha256(data) for name, data in members.items()},
     }
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("header.json", json.dumps(header))
-        for name, data in content.items():
+        for name, data in members.items():
             file.writestr(name, data)
     path = Path(path)
     with whole_file(path) as out:
@@ -157,6 +174,34 @@ def load_model(path: str | os.PathLike[str]) -> NSMVC:
     DatasetError
         When the file is missing, not a model, damaged, or of another version.
     """
+    return _read_model(path, _from_json)
+
+
+def load_imputer(path: str | os.PathLike[str]) -> ViewImputer | None:
+    """Read the imputer that was saved together with a model.
+
+    Parameters
+    ----------
+    path : path-like
+        A file written by `save_model`.
+
+    Returns
+    -------
+    imputer : ViewImputer or None
+        Fitted; None if the model was saved without one.
+
+    Raises
+    ------
+    DatasetError
+        As in `load_model`.
+    """
+    return _read_model(path, restore_imputer)
+
+
+def _read_model(
+    path: str | os.PathLike[str], restore: Callable[[dict[str, Any], Arrays], Restored]
+) -> Restored:
+    """What `restore` makes of the checked parts of a model file."""
     path = Path(path)
     content = _read_members(path)
     header = _parse(path, content["header.json"])
@@ -187,7 +232,7 @@ def load_model(path: str | os.PathLike[str]) -> NSMVC:
         arrays = load_npz(io.BytesIO(packed), str(path), Budget(stored=len(packed)))
         parsed = _parse(path, content["model.json"])
         check_model(parsed, arrays, check_graph)
-        return _from_json(parsed, arrays)
+        return restore(parsed, arrays)
     except UNREADABLE as error:
         msg = (
             f"{path} is not a complete manyview model ({type(error).__name__}: "
@@ -196,8 +241,8 @@ def load_model(path: str | os.PathLike[str]) -> NSMVC:
         raise DatasetError(msg) from error
 
 
-def _to_json(model: NSMVC, arrays: Arrays) -> str:
-    """Everything but arrays as JSON text; arrays go to `arrays` under their name."""
+def _to_json(model: NSMVC, arrays: Arrays) -> dict[str, Any]:
+    """Everything but arrays as JSON values; arrays go to `arrays` under their name."""
     for name in PLAIN_ARRAYS:
         arrays[name] = getattr(model, name)
     for space, centers in enumerate(model._centers):
@@ -209,7 +254,7 @@ def _to_json(model: NSMVC, arrays: Arrays) -> str:
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = model.feature_names_in_.astype(np.str_)
     layout = model._layout
-    content = {
+    content: dict[str, Any] = {
         "estimator": type(model).__name__,
         "params": {
             name: _plain_param(name, value, arrays)
@@ -227,7 +272,7 @@ def _to_json(model: NSMVC, arrays: Arrays) -> str:
     }
     if isinstance(model, GraphNSMVC):
         content["graph"] = pack_graph(model, arrays)
-    return json.dumps(content)
+    return content
 
 
 def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
@@ -237,17 +282,7 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
     }
     model = KINDS[content["estimator"]](**params)
     model._validate_params()
-    layout = content["layout"]
-    model._layout = ViewLayout(
-        names=tuple(layout["names"]),
-        n_features=tuple(layout["n_features"]),
-        named=layout["named"],
-        # Files of earlier versions have none.
-        feature_names=tuple(
-            None if names is None else tuple(names)
-            for names in layout.get("feature_names", ())
-        ),
-    )
+    model._layout = restore_layout(content["layout"])
     model.view_names_ = list(model._layout.names)
     model.n_features_in_ = sum(model._layout.n_features)
     if "feature_names_in_" in arrays:

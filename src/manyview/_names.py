@@ -31,7 +31,9 @@ class NamedView:
 
 def is_annotated(X: Any) -> bool:
     """Whether X is an AnnData or a MuData."""
-    return type(X).__module__.split(".")[0] in {"anndata", "mudata"}
+    # By name, as neither need be installed; their arrays are of their packages too.
+    kinds = {(k.__module__.split(".")[0], k.__name__) for k in type(X).__mro__}
+    return not kinds.isdisjoint({("anndata", "AnnData"), ("mudata", "MuData")})
 
 
 def feature_names(view: Any) -> FeatureNames:

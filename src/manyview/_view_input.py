@@ -30,6 +30,9 @@ class ViewInput:
     # Fitted attributes whose names do not end in an underscore.
     _private_fitted: ClassVar[frozenset[str]] = frozenset({"_layout"})
 
+    # Whether rows may lack some of their cells.
+    _takes_holes: ClassVar[bool] = False
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
     view_sizes: Sequence[int] | None
     _layout: ViewLayout
@@ -61,7 +64,9 @@ class ViewInput:
         if is_single_array(X):
             X = self._check_table(X, reset=reset)
         layout = None if reset else self._layout
-        views = check_views(X, view_sizes=self.view_sizes, layout=layout)
+        views = check_views(
+            X, view_sizes=self.view_sizes, layout=layout, holes=self._takes_holes
+        )
         if reset:
             self._remember_layout(views)
         return views

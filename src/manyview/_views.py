@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from manyview._arrays import ViewArray, annotated_views, as_array
+from manyview._annotated import annotated_views
+from manyview._arrays import ViewArray, as_array
 from manyview._names import (
     FeatureNames,
     NamedView,
@@ -82,13 +83,15 @@ def check_views(
     view_sizes: Sequence[int] | None = None,
     layout: ViewLayout | None = None,
     first_row: int = 0,
+    holes: bool = False,
 ) -> ViewSet:
     """Turn any accepted form of input into a `ViewSet`, or raise `ViewError`.
 
     With a `layout` the views must be those of `fit`, with columns put in the order of
     `fit` where they have names; a view given as None (or a name left out of a dict)
     then counts as missing for every sample. Where X is a part of something larger,
-    `first_row` is its place there, for messages. A `ViewSet` was checked before.
+    `first_row` is its place there, for messages. With `holes`, rows may be NaN in
+    part. A `ViewSet` was checked before.
     """
     if isinstance(X, ViewSet) and layout is None:
         return X
@@ -113,7 +116,7 @@ def check_views(
             array = match_columns(array, features[v], layout, v)
         filled.append(array)
     present = tuple(
-        _find_present(array, name, first_row)
+        _find_present(array, name, first_row, holes)
         for array, name in zip(filled, names, strict=True)
     )
     _reject_samples_without_views(present, first_row)
@@ -315,7 +318,9 @@ def all_present(n_samples: int) -> BoolArray:
     return np.broadcast_to(np.True_, n_samples)
 
 
-def _find_present(array: ViewArray, name: str, first_row: int) -> BoolArray:
+def _find_present(
+    array: ViewArray, name: str, first_row: int, holes: bool
+) -> BoolArray:
     """Samples that have the view: those whose row is not all NaN."""
     n_rows, n_columns = array.shape
     if array.dtype.kind != "f":
@@ -328,7 +333,7 @@ def _find_present(array: ViewArray, name: str, first_row: int) -> BoolArray:
             if np.isnan(values).all():
                 missing.append(row)
             else:
-                _reject_row(values, name, first_row + row)
+                _reject_row(values, name, first_row + row, holes)
     if not missing:
         return all_present(n_rows)
     present = np.ones(n_rows, dtype=bool)
@@ -357,7 +362,7 @@ def _stored_row(array: ViewArray, row: int) -> npt.NDArray[Any]:
     return np.asarray(array[row])
 
 
-def _reject_row(values: npt.NDArray[Any], name: str, row: int) -> None:
+def _reject_row(values: npt.NDArray[Any], name: str, row: int, holes: bool) -> None:
     if np.isinf(values).any():
         msg = (
             f"View {name!r}, row {row} contains infinity. "
@@ -365,11 +370,11 @@ def _reject_row(values: npt.NDArray[Any], name: str, row: int) -> None:
         )
         raise ViewError(msg)
     n_nan = int(np.isnan(values).sum())
-    if n_nan:
+    if n_nan and not holes:
         msg = (
             f"View {name!r}, row {row} is NaN in {n_nan} of {values.size} features. "
-            "A row of NaN throughout marks a sample that lacks the view; a partly "
-            "filled row is not supported, so impute it or set it to NaN throughout."
+            "A row of NaN throughout marks a sample that lacks the view; fill a partly "
+            "filled row in with manyview.ViewImputer, or set it to NaN throughout."
         )
         raise ViewError(msg)
 

@@ -88,10 +88,10 @@ def test_cluster_checks_every_view_once(run, files, views, monkeypatch, method, 
     checked, explained = [], []
     find_present, explain_all = _views._find_present, _margins.explain_clustering
 
-    def find(array, name, first_row):
+    def find(array, name, *rest):
         if len(array) == 90:
             checked.append(name)
-        return find_present(array, name, first_row)
+        return find_present(array, name, *rest)
 
     def count(clustering):
         explained.append(clustering)
@@ -288,7 +288,7 @@ def test_new_folder_restores_the_old_result_when_the_rename_fails(
 def test_cluster_without_the_extra_leaves_the_report_out(
     run, files, views, monkeypatch
 ):
-    monkeypatch.setattr("manyview.cli._cluster.can_report", lambda: False)
+    monkeypatch.setattr("manyview.cli._output.can_report", lambda: False)
     out = files / "result"
     done = run("cluster", *views, "-k", 3, *QUICK, "--out", out)
     assert done.code == 0

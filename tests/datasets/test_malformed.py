@@ -193,8 +193,8 @@ MALFORMED = {
     ),
     "text parquet": (
         "a.parquet",
-        parquet({"x": [1], "s": ["u"]}),
-        "'s' holds 'u' .str",
+        parquet({"x": [1, 2], "s": ["u", "u"]}),
+        "'s' holds 'u', not a number",
     ),
     "list parquet": ("a.parquet", parquet({"x": [[1, 2]]}), "'x' holds .* not a numb"),
     "empty parquet": ("a.parquet", parquet({"x": np.ones(0)}), "has no rows"),
@@ -316,7 +316,7 @@ MALFORMED = {
         ),
         "'u' occurs twice, in rows 1 and 2",
     ),
-    "unknown suffix": ("a.xlsx", "x", r"suffix '\.xlsx'; expected one of \.csv"),
+    "unknown suffix": ("a.xls", "x", r"suffix '\.xls'; expected one of \.csv"),
     "no suffix": ("data", "x", "suffix ''; expected one of"),
 }
 

@@ -321,21 +321,22 @@ def test_read_h5mu(tmp_path):
     both.obs["batch"] = pd.Series({"s1": 2, "s2": 1, "s3": 2, "s4": 1})
     both.write(tmp_path / "m.h5mu")
     path = tmp_path / "m.h5mu"
-    with pytest.raises(DatasetError, match=r"'adt' has other samples than .*'rna'"):
-        read_views(path)
     common = read_views(path, align="intersection", labels="batch")
     assert common.view_names == ("rna", "adt")
     assert_array_equal(common.sample_ids, ["s1", "s3"])
     assert_array_equal(common.views[0], A[[0, 2]])
     assert_array_equal(common.views[1].toarray(), B[[2, 0]])
-    every = read_views(path, align="missing", labels="batch")
+    # As in the MuData, samples are those of all modalities.
+    every = read_views(path, labels="batch")
     assert_array_equal(every.sample_ids, ["s1", "s2", "s3", "s4"])
     assert_array_equal(every.target, [1, 0, 1, 0])
     assert_array_equal(np.isnan(every.views[0]).all(axis=1), [False] * 3 + [True])
     # A missing row of a sparse view stores NaN and nothing else.
     assert_array_equal(every.views[1][[1]].data, [np.nan])
     assert_array_equal(every.views[1].toarray()[[0, 2, 3]], B[[2, 0, 1]])
-    assert read_views(path, variables=["adt"]).view_names == ("adt",)
+    second_alone = read_views(path, variables=["adt"])
+    assert second_alone.view_names == ("adt",)
+    assert_array_equal(second_alone.sample_ids, ["s1", "s3", "s4"])
 
 
 # Alignment

@@ -37,7 +37,7 @@ def make_case(kind, rng, goods, path):
     inside = rng.random() < 0.6
     if kind == "mvz" and inside:
         data = forge_model(data, rng)
-    elif kind in ("npz", "mvz") and inside:
+    elif kind in ("npz", "mvz", "xlsx") and inside:
         data = mutate_zip(data, rng)
     elif kind == "mat" and inside:
         data = repack_mat(data, rng, mutate_bytes)
@@ -49,10 +49,12 @@ def make_case(kind, rng, goods, path):
 def use(kind, path, **options):
     """Read the file and compute with what it holds."""
     if kind == "mvz":
-        from manyview import load_model
+        from manyview import load_imputer, load_model
 
-        model = load_model(path)
+        model, imputer = load_model(path), load_imputer(path)
         views = [np.ones((5, width)) for width in model._layout.n_features]
+        if imputer is not None:
+            views = imputer.transform(views)
         assert model.predict(views).shape == (5,)
         assert model.transform(views).shape == (5, model.n_clusters)
         return
@@ -90,7 +92,8 @@ def sound_files(kind, folder):
     name, makers = SEEDS[kind]
     goods = []
     for maker in makers:
-        good = Path(folder) / f"good-{maker.__name__}{Path(name).suffix}"
+        suffixes = "".join(Path(name).suffixes)
+        good = Path(folder) / f"good-{maker.__name__}{suffixes}"
         if not good.exists():
             maker(good)
         goods.append(good)

@@ -1,5 +1,6 @@
 """Sound files of every format, made by code; the mutator damages them."""
 
+import gzip
 import struct
 import zlib
 
@@ -20,6 +21,29 @@ def csv_quoted(path):
 
 def tsv(path):
     path.write_text("x\ty\n1\t2\n3\t4\n")
+
+
+def gz(path):
+    path.write_bytes(gzip.compress(b"id,x,y\np,1,2.5\nq,3,-4\n", mtime=0))
+
+
+def zst(path):
+    import zstandard
+
+    text = b"id,x,y\n" + b"".join(b"s%d,%d,1\n" % (i, i * i) for i in range(40))
+    path.write_bytes(zstandard.ZstdCompressor(write_checksum=True).compress(text))
+
+
+def xlsx(path):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for name, values in (("rna", A), ("adt", B)):
+        sheet = book.create_sheet(name)
+        sheet.append(["id", "x", "y", "z"])
+        for sample, row in zip(IDS, values, strict=True):
+            sheet.append([str(sample), *row.tolist()])
+    book.save(path)
 
 
 def npy(path):
@@ -212,6 +236,17 @@ def model_graph(path):
 MAT_HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
 
 
+def model_imputer(path):
+    from manyview import NSMVC, ViewImputer, save_model
+
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(12, d)) for d in (2, 3)]
+    views[0][3, 1] = np.nan
+    imputer = ViewImputer("knn").fit(views)
+    fitted = NSMVC(2, n_init=1, random_state=0).fit(imputer.transform(views))
+    save_model(fitted, path, imputer=imputer)
+
+
 def repack_mat(data, rng, mutate):
     """Damage what is inside the first compressed element of a MATLAB file."""
     kind, size = struct.unpack_from("<II", data, 128)
@@ -227,6 +262,9 @@ def repack_mat(data, rng, mutate):
 SEEDS = {
     "csv": ("a.csv", [csv, csv_quoted]),
     "tsv": ("a.tsv", [tsv]),
+    "gz": ("a.csv.gz", [gz]),
+    "zst": ("a.csv.zst", [zst]),
+    "xlsx": ("a.xlsx", [xlsx]),
     "npy": ("a.npy", [npy, npy_ints]),
     "npz": ("a.npz", [npz, npz_sparse, npz_bsr]),
     "mtx": ("a.mtx", [mtx, mtx_array, mtx_symmetric]),
@@ -236,5 +274,5 @@ SEEDS = {
     "h5mu": ("a.h5mu", [h5mu]),
     "parquet": ("a.parquet", [parquet, parquet_plain]),
     "zarr": ("a.zarr", [zarr3, zarr2, zarr_gzip]),
-    "mvz": ("a.mvz", [model, model_named, model_graph]),
+    "mvz": ("a.mvz", [model, model_named, model_graph, model_imputer]),
 }

@@ -6,21 +6,29 @@ import json
 import re
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manyview._views import ViewSet, check_views
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
+from manyview.cli._annotate import check_write, write_annotated
 from manyview.cli._dask import DASK_METHODS, run_on_dask
 from manyview.cli._progress import choice_progress, fit_progress
-from manyview.cli._result import Result
-from manyview.cli._sources import Request, as_views, load_sources, make_request
+from manyview.cli._sources import (
+    Request,
+    as_views,
+    fill_holes,
+    load_sources,
+    make_request,
+)
 from manyview.exceptions import ViewError
-from manyview.model_selection import ClusterCountChoice
+
+if TYPE_CHECKING:
+    from manyview._views import ViewSet
+    from manyview.cli._result import Result
+    from manyview.model_selection import ClusterCountChoice
 
 MOST_AUTOMATIC = 15
 
@@ -78,6 +86,19 @@ CheckpointFolder = Annotated[
 ]
 
 
+WriteFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--write",
+        metavar="FILE",
+        help="A copy of the .h5ad or .h5mu file with clusters, confidence and joint "
+        "embedding in obs and obsm, for scanpy and muon.",
+        rich_help_panel=opt.OUTPUT,
+        show_default=False,
+    ),
+]
+
+
 def cluster_command(
     ctx: typer.Context,
     sources: opt.Sources,
@@ -88,6 +109,11 @@ def cluster_command(
     align: opt.AlignOption = opt.Align.strict,
     variables: opt.Variables = None,
     header: opt.Header = None,
+    use_rep: opt.UseRep = None,
+    layer: opt.Layer = None,
+    missing: opt.MissingOption = opt.Missing.refuse,
+    encode: opt.EncodeOption = None,
+    drop: opt.DropOption = None,
     method: opt.Method = "graphnsmvc",
     seed: opt.Seed = 0,
     n_init: opt.NInit = None,
@@ -95,6 +121,7 @@ def cluster_command(
     assignment: AssignmentOption = None,
     dask: DaskAddress = None,
     checkpoint: CheckpointFolder = None,
+    write: WriteFile = None,
     as_json: opt.AsJson = False,
     force: opt.Force = False,
     debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
@@ -117,19 +144,37 @@ def cluster_command(
 
       manyview cluster a.zarr b.zarr -k 20 --dask local[4] --out result
 
+      manyview cluster cells.h5mu -k 12 --use-rep rna=X_pca --write out.h5mu
+
     Classes given with --labels serve for scores only, never for clustering.
     """
     counts = parse_counts(n_clusters)
     folder = None if out in (None, "-") else Path(str(out))
     if folder is not None:
         _output.check_folder(folder, force=force)
+        if not _output.can_report():
+            _render.note(_output.no_report(_output.REPORT))
     settings: dict[str, Any] = {"random_state": seed, **opt.scale_setting(scale)}
     if n_init is not None:
         settings["n_init"] = n_init
     if assignment is not None:
         settings["assignment"] = assignment.value
-    request = make_request(sources, labels, ids, align, variables, header)
+    request = make_request(
+        sources,
+        labels=labels,
+        ids=ids,
+        align=align,
+        variables=variables,
+        header=header,
+        use_rep=use_rep,
+        layer=layer,
+        missing=missing,
+        encode=encode,
+        drop=drop,
+    )
     command = opt.given_command(ctx)
+    if write is not None:
+        check_write(write, request, dask=dask, force=force)
     if dask is None:
         _refuse_alone("--checkpoint", checkpoint)
         result = _run(request, opt.make_estimator(method, settings), counts, command)
@@ -140,9 +185,12 @@ def cluster_command(
         result = run_on_dask(request, method, settings, address=dask, command=command)
     content = result.summarise()
     names = []
-    if folder is not None:
+    if folder is not None or write is not None:
         with _output.labels_on_stdout(result.write_labels):
-            names = _write(result, content, folder, force=force)
+            if folder is not None:
+                names = _write(result, content, folder, force=force)
+            if write is not None:
+                write_annotated(result, write)
     if out == "-":
         result.write_labels(sys.stdout)
     if as_json and out != "-":
@@ -151,6 +199,8 @@ def cluster_command(
     _render.summary(content, console=_render.err if out == "-" else None)
     if folder is not None:
         _render.written(folder, names)
+    if write is not None:
+        _render.line(f"Written to {write}.")
 
 
 def parse_counts(text: str) -> range:
@@ -170,9 +220,11 @@ def parse_counts(text: str) -> range:
 
 
 def _run(request: Request, estimator: Any, counts: range, command: str) -> Result:
+    from manyview._views import check_views
+    from manyview.cli._result import Result
     from manyview.explain._margins import explain_clustering
 
-    data = load_sources(request)
+    data, imputer = fill_holes(load_sources(request), request)
     started = time.perf_counter()
     # Checked here, once, for the choice of the number and for the fit.
     views = check_views(as_views(data))
@@ -192,6 +244,7 @@ def _run(request: Request, estimator: Any, counts: range, command: str) -> Resul
         clustering=clustering,
         explanation=explanation,
         choice=choice,
+        imputer=imputer,
     )
 
 
@@ -240,6 +293,11 @@ def _check_dask_options(
         "--align": request.align != "strict",
         "--variables": request.variables is not None,
         "--header": request.header is not None,
+        "--use-rep": request.use_rep is not None,
+        "--layer": request.layer is not None,
+        "--missing": request.missing != "refuse",
+        "--encode": request.encode is not None,
+        "--drop": request.drop is not None,
     }
     for option, is_set in refused.items():
         if is_set:
@@ -264,23 +322,14 @@ def _write(
             result.write_labels(file)
         if _model_file.can_save(result.model):
             with _output.result_file(part, _output.MODEL) as path:
-                _model_file.save_model(result.model, path)
+                _model_file.save_model(result.model, path, imputer=result.imputer)
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         with _output.result_file(part, _output.SUMMARY) as path:
             path.write_text(text, encoding="utf-8")
-        if can_report():
+        if _output.can_report():
             with _output.result_file(part, _output.REPORT) as path:
                 _write_report(result, path)
-        else:
-            _render.note(
-                'report.html was left out; to get it: pip install "manyview[report]"'
-            )
         return sorted(path.name for path in part.iterdir())
-
-
-def can_report() -> bool:
-    """Whether the packages behind a report are installed."""
-    return all(find_spec(name) is not None for name in ("jinja2", "plotly"))
 
 
 def _write_report(result: Result, path: Path) -> None:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from sklearn.exceptions import ConvergenceWarning
 
 from manyview.cli import _options as opt
-from manyview.cli import _render
+from manyview.cli import _output, _render
 from manyview.cli._progress import progress_bar
-from manyview.cli._result import scores
-from manyview.cli._sources import as_views, load_sources, make_request
-from manyview.datasets import MultiViewData
-from manyview.metrics import adjusted_rand_score
+from manyview.cli._sources import (
+    as_views,
+    fill_holes,
+    load_sources,
+    make_request,
+    title_of,
+)
+
+if TYPE_CHECKING:
+    from manyview.datasets import MultiViewData
 
 Count = Annotated[
     int,
@@ -40,7 +45,20 @@ Methods = Annotated[
 ]
 
 
+OutFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Folder for methods.csv, agreement.csv, summary.json and comparison.html.",
+        rich_help_panel=opt.OUTPUT,
+        show_default=False,
+    ),
+]
+
+
 def compare_command(
+    ctx: typer.Context,
     sources: opt.Sources,
     n_clusters: Count,
     methods: Methods = None,
@@ -49,9 +67,16 @@ def compare_command(
     align: opt.AlignOption = opt.Align.strict,
     variables: opt.Variables = None,
     header: opt.Header = None,
+    use_rep: opt.UseRep = None,
+    layer: opt.Layer = None,
+    missing: opt.MissingOption = opt.Missing.refuse,
+    encode: opt.EncodeOption = None,
+    drop: opt.DropOption = None,
     seed: opt.Seed = 0,
     scale: opt.ScaleOption = None,
+    out: OutFolder = None,
     as_json: opt.AsJson = False,
+    force: opt.Force = False,
     debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
 ) -> None:
     """Run every method and show where they agree, and how well they do.
@@ -66,8 +91,26 @@ def compare_command(
       manyview compare rna.csv protein.csv -k 5 --labels cell_type
 
       manyview compare views.mat -k 7 --methods nsmvc,samvc --json
+
+      manyview compare rna.csv protein.csv -k 5 --out comparison
     """
-    request = make_request(sources, labels, ids, align, variables, header)
+    if out is not None:
+        _output.check_folder(out, force=force)
+        if not _output.can_report():
+            _render.note(_output.no_report(_output.COMPARISON))
+    request = make_request(
+        sources,
+        labels=labels,
+        ids=ids,
+        align=align,
+        variables=variables,
+        header=header,
+        use_rep=use_rep,
+        layer=layer,
+        missing=missing,
+        encode=encode,
+        drop=drop,
+    )
     settings: dict[str, Any] = {
         "n_clusters": n_clusters,
         "random_state": seed,
@@ -76,18 +119,33 @@ def compare_command(
     chosen = list(opt.method_names()) if methods is None else methods.split(",")
     # Made before any of them runs: an unknown name is an error at once.
     estimators = [opt.make_estimator(name.strip(), {}) for name in chosen]
-    data = load_sources(request)
+    data, _ = fill_holes(load_sources(request), request)
     content = compare(data, estimators, settings)
+    names = []
+    if out is not None:
+        from manyview.cli._comparison import write_comparison
+
+        names = write_comparison(
+            out,
+            content,
+            command=opt.given_command(ctx),
+            page=_output.can_report(),
+            force=force,
+        )
     if as_json:
         _render.as_json(content)
-    else:
-        _render.comparison(content)
+        return
+    _render.comparison(content)
+    if out is not None:
+        _render.written(out, names)
 
 
 def compare(
     data: MultiViewData, estimators: list[Any], settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Rows per method and the agreement between those that came through."""
+    from manyview.metrics import adjusted_rand_score
+
     views = as_views(data)
     rows = []
     found: dict[str, Any] = {}
@@ -105,7 +163,7 @@ def compare(
         for a in found.values()
     ]
     return {
-        "data": {"name": data.name, "n_samples": data.n_samples},
+        "data": {"name": title_of(data), "n_samples": data.n_samples},
         "settings": settings,
         "methods": rows,
         "agreement": {"methods": list(found), "ari": agreement},
@@ -116,6 +174,11 @@ def _try(
     estimator: Any, views: dict[str, Any], target: Any, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], Any]:
     """One method: its row, and its labels unless it failed."""
+    import numpy as np
+    from sklearn.exceptions import ConvergenceWarning
+
+    from manyview.cli._result import scores
+
     started = time.perf_counter()
     try:
         with warnings.catch_warnings():

@@ -9,19 +9,19 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from manyview._extras import import_extra
-from manyview._typing import IntArray
 from manyview.cli import _render
 from manyview.cli._progress import fit_progress
-from manyview.cli._result import Result
 from manyview.cli._sources import Request, lazy_sources
-from manyview.datasets import MultiViewData
 from manyview.exceptions import ClusterError
+
+if TYPE_CHECKING:
+    from manyview._typing import IntArray
+    from manyview.cli._result import Result
 
 # Methods that run on a cluster, and their estimators in `manyview.distributed`.
 DASK_METHODS = {"graphnsmvc": "DaskGraphNSMVC", "nsmvc": "DaskNSMVC"}
@@ -85,6 +85,8 @@ def run_on_dask(
 ) -> Result:
     """Fit on a cluster, and explain a random part of the rows on this machine."""
     from manyview import distributed
+    from manyview.cli._result import Result
+    from manyview.datasets import MultiViewData
     from manyview.distributed._inputs import compute_rows
     from manyview.explain._margins import explain_clustering
 
@@ -127,6 +129,8 @@ def run_on_dask(
 
 def _some_rows(n_samples: int) -> IntArray:
     """All rows, or as many as explanations look at."""
+    import numpy as np
+
     if n_samples <= SAMPLE_ROWS:
         return np.arange(n_samples)
     return np.sort(np.random.default_rng(0).choice(n_samples, SAMPLE_ROWS, False))

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from manyview.cli import _options as opt
 from manyview.cli import _render
-from manyview.datasets import (
-    DatasetInfo,
-    data_folder,
-    dataset_info,
-    list_datasets,
-    load_dataset,
-)
 from manyview.exceptions import DatasetError
+
+if TYPE_CHECKING:
+    from manyview.datasets import DatasetInfo
 
 Name = Annotated[
     str | None,
@@ -44,6 +40,8 @@ def datasets_command(
 
       manyview datasets msrcv1 --fetch
     """
+    from manyview.datasets import dataset_info, list_datasets, load_dataset
+
     if name is None:
         if fetch:
             msg = f"--fetch needs a name: one of {', '.join(list_datasets())}."
@@ -79,6 +77,8 @@ def _row(info: DatasetInfo) -> dict[str, Any]:
 def _where(info: DatasetInfo) -> str:
     if info.url is None:
         return "in the package"
+    from manyview.datasets import data_folder
+
     folder = data_folder()
     names = [name for name in (info.file, info.upstream) if name is not None]
     if any((folder / name).is_file() for name in names):
@@ -87,6 +87,8 @@ def _where(info: DatasetInfo) -> str:
 
 
 def _facts(info: DatasetInfo) -> list[tuple[str, str]]:
+    from manyview.datasets import data_folder
+
     views = "; ".join(
         f"{view.name}: {view.title}, {view.n_features} features" for view in info.views
     )

@@ -10,20 +10,34 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
-from threadpoolctl import threadpool_info
 
 from manyview._version import __version__
 from manyview.cli import _options as opt
 from manyview.cli import _render
-from manyview.datasets import data_folder, list_datasets
 
-REQUIRED = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "typer", "rich")
+# As in pyproject.toml, in its order.
+REQUIRED = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "joblib",
+    "threadpoolctl",
+    "pandas",
+    "pooch",
+    "requests",
+    "typer",
+    "rich",
+)
 EXTRAS = {
-    "report": ("plotly", "jinja2"),
     "plot": ("matplotlib",),
-    "io": ("pyarrow", "h5py", "zarr"),
+    "report": ("plotly", "jinja2"),
+    "io": ("pyarrow", "h5py", "zarr", "numcodecs", "zstandard"),
+    "excel": ("openpyxl", "defusedxml"),
+    "omics": ("anndata", "h5py"),
+    "dask": ("dask", "distributed", "zarr", "numcodecs", "pyarrow"),
+    "companions": ("scanpy", "mudata", "umap-learn", "lifelines"),
 }
 
 
@@ -50,6 +64,10 @@ def doctor_command(
 
 def examine() -> dict[str, Any]:
     """Versions, threads, extras and the outcome of the self-test."""
+    from threadpoolctl import threadpool_info
+
+    from manyview.datasets import data_folder, list_datasets
+
     test = _self_test()
     return {
         "manyview": __version__,
@@ -80,6 +98,8 @@ def _version(name: str) -> str | None:
 
 def _self_test() -> dict[str, Any]:
     """Cluster made-up views of known clusters, save the model and read it again."""
+    import numpy as np
+
     from manyview._model_file import load_model, save_model
     from manyview.cluster import NSMVC
     from manyview.datasets import make_views

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from manyview import cluster
-from manyview.datasets import list_datasets
 from manyview.exceptions import ViewError
 
 # Keys of the context: the arguments as given, and whether to show stack traces.
@@ -42,6 +40,26 @@ class Align(StrEnum):
     missing = "missing"
 
 
+class Missing(StrEnum):
+    """What to do with cells that are missing here and there."""
+
+    refuse = "refuse"
+    impute = "impute"
+    impute_knn = "impute-knn"
+
+
+class Encode(StrEnum):
+    """How text becomes numbers."""
+
+    onehot = "onehot"
+
+
+class Drop(StrEnum):
+    """Columns that can be left out."""
+
+    text = "text"
+
+
 class Assignment(StrEnum):
     """NSMVC's two assignment steps."""
 
@@ -55,6 +73,8 @@ def _set_debug(ctx: typer.Context, wanted: bool) -> bool:
 
 
 def complete_datasets(incomplete: str) -> list[str]:
+    from manyview.datasets import list_datasets
+
     return [name for name in list_datasets() if name.startswith(incomplete)]
 
 
@@ -102,7 +122,8 @@ AlignOption = Annotated[
 Variables = Annotated[
     str | None,
     typer.Option(
-        help="Comma-separated variables of a .mat, .npz or .h5mu file to use as views.",
+        help="Comma-separated variables of a .mat or .npz file, modalities of .h5mu or "
+        "sheets of .xlsx to use as views.",
         rich_help_panel=DATA,
     ),
 ]
@@ -113,6 +134,49 @@ Header = Annotated[
         help="Whether text tables start with column names; guessed by default.",
         rich_help_panel=DATA,
         show_default=False,
+    ),
+]
+UseRep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--use-rep",
+        metavar="NAMES",
+        help="Matrices of .h5ad and .h5mu files, comma-separated: X (the default) or "
+        "keys of obsm; MODALITY=NAMES for one modality, repeatable.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+Layer = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="The layer of .h5ad and .h5mu files that stands in for X, or "
+        "MODALITY=NAME, repeatable.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+MissingOption = Annotated[
+    Missing,
+    typer.Option(
+        help="Cells that are missing here and there: refuse them, or fill them in with "
+        "the feature's mean or from the nearest samples.",
+        rich_help_panel=DATA,
+    ),
+]
+EncodeOption = Annotated[
+    Encode | None,
+    typer.Option(
+        help="Make columns of 0 and 1 of the text in tables.",
+        rich_help_panel=DATA,
+        show_default=False,
+    ),
+]
+DropOption = Annotated[
+    Drop | None,
+    typer.Option(
+        help="Leave columns of text out.", rich_help_panel=DATA, show_default=False
     ),
 ]
 Method = Annotated[
@@ -189,11 +253,15 @@ def scale_setting(scale: Any) -> dict[str, str | None]:
 
 def method_names() -> dict[str, str]:
     """Lower-case name -> class name, for every estimator there is."""
+    from manyview import cluster
+
     return {name.lower(): name for name in cluster.__all__}
 
 
 def make_estimator(method: str, settings: dict[str, Any]) -> Any:
     """An estimator with these settings; one it does not have is an error."""
+    from manyview import cluster
+
     known = method_names()
     try:
         estimator = getattr(cluster, known[method.lower()])()

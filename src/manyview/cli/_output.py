@@ -11,20 +11,28 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from manyview._files import whole_file
-from manyview._typing import FloatArray, IntArray
 from manyview.cli._render import visible
 from manyview.exceptions import DatasetError
+
+if TYPE_CHECKING:
+    from manyview._typing import FloatArray, IntArray
 
 SUMMARY = "summary.json"
 LABELS = "labels.csv"
 MODEL = "model.mvz"
 REPORT = "report.html"
+METHODS = "methods.csv"
+AGREEMENT = "agreement.csv"
+COMPARISON = "comparison.html"
 # Names that a result folder may hold; a folder with others is never replaced.
-RESULT_NAMES = frozenset({SUMMARY, LABELS, MODEL, REPORT})
+RESULT_NAMES = frozenset(
+    {SUMMARY, LABELS, MODEL, REPORT, METHODS, AGREEMENT, COMPARISON}
+)
 
 # How spreadsheets know a formula. Apostrophes count, so that escaping can be undone.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -33,6 +41,16 @@ NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
 # Enough to need room on the disk, where an empty file may find some.
 PROBE_BYTES = 1 << 16
+
+
+def can_report() -> bool:
+    """Whether the packages behind a report are installed."""
+    return all(find_spec(name) is not None for name in ("jinja2", "plotly"))
+
+
+def no_report(name: str) -> str:
+    """That this page will not be there, said before the work."""
+    return f'There will be no {name}; to get it: pip install "manyview[report]"'
 
 
 class WriteError(OSError):

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._result import scores
 from manyview.cli._sources import (
     as_views,
     load_sources,
     make_request,
     sample_names,
 )
+from manyview.exceptions import DatasetError
+
+if TYPE_CHECKING:
+    from manyview.datasets import MultiViewData
 
 Model = Annotated[
     Path,
@@ -37,6 +41,10 @@ def predict_command(
     align: opt.AlignOption = opt.Align.strict,
     variables: opt.Variables = None,
     header: opt.Header = None,
+    use_rep: opt.UseRep = None,
+    layer: opt.Layer = None,
+    encode: opt.EncodeOption = None,
+    drop: opt.DropOption = None,
     as_json: opt.AsJson = False,
     force: opt.Force = False,
     debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
@@ -45,7 +53,8 @@ def predict_command(
 
     Prints sample, cluster and confidence as CSV. Views are matched by name (the
     file's name, or NAME in NAME=FILE); a view that no new sample has may be
-    left out.
+    left out. A model that was fitted with --missing impute fills in the missing
+    cells of new samples with what it has learned.
 
     [bold]Examples[/bold]
 
@@ -55,15 +64,36 @@ def predict_command(
 
       manyview predict demo/model.mvz handwritten --json
     """
-    from manyview._model_file import load_model
+    from manyview._model_file import load_imputer, load_model
+    from manyview.cli._result import scores
     from manyview.explain._margins import confidence as confidence_of
 
     file_path = None if as_json or str(out) == "-" else out
     if file_path is not None:
         _output.check_file(file_path, force=force)
-    fitted = load_model(model)
-    data = load_sources(make_request(sources, labels, ids, align, variables, header))
-    assigned = fitted.assign(as_views(data))
+    fitted, imputer = load_model(model), load_imputer(model)
+    request = make_request(
+        sources,
+        labels=labels,
+        ids=ids,
+        align=align,
+        variables=variables,
+        header=header,
+        use_rep=use_rep,
+        layer=layer,
+        missing=opt.Missing.refuse,
+        encode=encode,
+        drop=drop,
+    )
+    data = load_sources(request, holes=True)
+    if encode is not None:
+        data = match_text(data, fitted)
+    views = as_views(data)
+    if imputer is None:
+        _refuse_holes(data)
+    else:
+        views = imputer.transform(views)
+    assigned = fitted.assign(views)
     clusters, confidence = assigned.labels, confidence_of(assigned)
     names = sample_names(data)
     if as_json:
@@ -93,3 +123,42 @@ def predict_command(
     ):
         write_labels(file)
     _render.line(f"Written to {out}: {len(names):,} samples.")
+
+
+def match_text(data: MultiViewData, fitted: Any) -> MultiViewData:
+    """The data with the columns that the fit made of text."""
+    import numpy as np
+
+    from manyview.datasets._encode import match_one_hot
+
+    known = dict(zip(fitted.view_names_, fitted._layout.feature_names, strict=True))
+    if not data.feature_names:
+        return data
+    views: list[Any] = list(data.views)
+    features = list(data.feature_names)
+    for v, name in enumerate(data.view_names):
+        # Only tables hold text, and tables are dense.
+        if known.get(name) is None or not isinstance(views[v], np.ndarray):
+            continue
+        views[v], features[v], unseen = match_one_hot(
+            views[v], features[v], known[name]
+        )
+        if unseen:
+            what = ", ".join(unseen[:5])
+            _render.note(f"The fit did not see {what} in view {name!r}; left out.")
+    return replace(data, views=tuple(views), feature_names=tuple(features))
+
+
+def _refuse_holes(data: MultiViewData) -> None:
+    from manyview._views import check_views
+    from manyview.impute import count_holes
+
+    counts = count_holes(check_views(as_views(data), holes=True))
+    if counts:
+        name, count = next(iter(counts.items()))
+        msg = (
+            f"View {name!r} lacks {count} cells in rows that have others, and the "
+            "model was fitted without --missing impute. Fit it with that option, or "
+            "fill the cells in."
+        )
+        raise DatasetError(msg)

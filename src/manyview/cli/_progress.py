@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich import progress
-
-from manyview._results import IterationRecord, PaceRecord
 from manyview.cli import _render
+
+if TYPE_CHECKING:
+    from manyview._results import IterationRecord
 
 
 @contextmanager
@@ -19,6 +19,8 @@ def progress_bar(title: str, total: int | None = None) -> Iterator[Any]:
     if not _render.err.is_terminal:
         yield None
         return
+    from rich import progress
+
     columns = (
         progress.SpinnerColumn(),
         progress.TextColumn("{task.description}"),
@@ -35,6 +37,8 @@ def fit_progress(
     estimator: Any,
 ) -> Iterator[Callable[[int, IterationRecord], None] | None]:
     """A callback for `fit` that shows restart, pace, iteration and objective."""
+    from manyview._results import PaceRecord
+
     settings = estimator.get_params()
     n_restarts, n_stages = settings.get("n_init", 1), settings.get("n_paces", 1)
     with progress_bar("Preparing", n_restarts * n_stages) as update:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from manyview._views import check_views
+from manyview._extras import import_extra
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._result import report_options
-from manyview.cli._sources import Request, as_views, load_sources, sample_names
-from manyview.cluster._clustering import label_clustering
+from manyview.cli._sources import (
+    Request,
+    as_views,
+    fill_holes,
+    load_sources,
+    sample_names,
+)
 from manyview.exceptions import DatasetError
-from manyview.model_selection import ClusterCountChoice
+
+if TYPE_CHECKING:
+    from manyview.model_selection import ClusterCountChoice
 
 ResultFolder = Annotated[
     Path,
@@ -54,12 +59,18 @@ def report_command(
       manyview report demo --out elsewhere.html
     """
     from manyview._model_file import load_model
+    from manyview._views import check_views
+    from manyview.cli._result import report_options
+    from manyview.cluster._clustering import label_clustering
     from manyview.reporting._report import write_report
 
+    for package in ("jinja2", "plotly"):
+        import_extra(package, "report", "A report")
     summary = _stored_summary(result)
     path = out or result / _output.REPORT
     _output.check_file(path, force=True)
-    data = load_sources(_stored_request(summary))
+    request = _stored_request(summary)
+    data, imputer = fill_holes(load_sources(request), request)
     names, labels = _stored_labels(result / _output.LABELS)
     if names != sample_names(data):
         msg = (
@@ -69,7 +80,10 @@ def report_command(
         )
         raise DatasetError(msg)
     options = report_options(
-        data, command=summary["command"], choice=_stored_choice(summary)
+        data,
+        command=summary["command"],
+        choice=_stored_choice(summary),
+        imputer=imputer,
     )
     model, method, views = None, summary["method"], as_views(data)
     if (result / _output.MODEL).is_file():
@@ -123,6 +137,11 @@ def _find_wrong(summary: dict[str, Any]) -> str | None:
         "labels": isinstance(request.get("labels") or "", str),
         "ids": isinstance(request.get("ids") or "", str),
         "header": request.get("header") in (None, True, False),
+        "use_rep": _are_names(request.get("use_rep")),
+        "layer": _are_names(request.get("layer")),
+        "missing": request.get("missing", "refuse") in list(opt.Missing),
+        "encode": request.get("encode") in (None, *opt.Encode),
+        "drop": request.get("drop") in (None, *opt.Drop),
     }
     if choice is not None:
         for name in ("candidates", "weakest", "agreement"):
@@ -136,7 +155,16 @@ def _all_are(values: Any, *kinds: type) -> bool:
     return isinstance(values, list) and all(isinstance(v, kinds) for v in values)
 
 
+def _are_names(value: Any) -> bool:
+    """Whether this is a name, a list of names, a dict of either, or nothing."""
+    if isinstance(value, dict):
+        return all(_are_names(own) for own in value.values())
+    return value is None or isinstance(value, str) or _all_are(value, str)
+
+
 def _stored_choice(summary: dict[str, Any]) -> ClusterCountChoice | None:
+    from manyview.model_selection import ClusterCountChoice
+
     stored = summary.get("choice")
     if stored is None:
         return None
@@ -161,6 +189,8 @@ def _stored_request(summary: dict[str, Any]) -> Request:
 
 
 def _stored_labels(path: Path) -> tuple[list[str], Any]:
+    import numpy as np
+
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))

@@ -12,7 +12,7 @@ import numpy as np
 
 from manyview._version import __version__
 from manyview.cli import _output
-from manyview.cli._sources import Request, sample_names, title_of
+from manyview.cli._sources import Request, imputed_words, sample_names, title_of
 from manyview.cluster._clustering import Clustering
 from manyview.datasets import MultiViewData
 from manyview.explain import Explanation
@@ -25,6 +25,7 @@ from manyview.metrics import (
 from manyview.model_selection import ClusterCountChoice
 
 if TYPE_CHECKING:
+    from manyview.impute import ViewImputer
     from manyview.reporting._subject import ReportOptions
 
 FORMAT = 1
@@ -50,6 +51,12 @@ class Result:
     clustering: Clustering
     explanation: Explanation
     choice: ClusterCountChoice | None = None
+    imputer: ViewImputer | None = None
+
+    @property
+    def imputed(self) -> dict[str, int]:
+        """Missing cells that were filled in, by view."""
+        return {} if self.imputer is None else self.imputer.n_imputed_
 
     @property
     def n_samples(self) -> int:
@@ -73,7 +80,9 @@ class Result:
 
     def report_options(self) -> ReportOptions:
         """What the report says beyond the clustering."""
-        options = report_options(self.data, command=self.command, choice=self.choice)
+        options = report_options(
+            self.data, command=self.command, choice=self.choice, imputer=self.imputer
+        )
         if not self.is_part:
             return options
         some, every = f"{self.data.n_samples:,}", f"{self.n_samples:,}"
@@ -103,6 +112,7 @@ class Result:
                 "source": data.source,
                 "license": data.license,
             },
+            "imputed": None if self.imputer is None else self.imputed,
             "clusters": self._clusters(),
             "views": self._views(),
             "scores": scores(data.target, self.model.labels_) if scored else None,
@@ -150,7 +160,11 @@ class Result:
 
 
 def report_options(
-    data: MultiViewData, *, command: str, choice: ClusterCountChoice | None
+    data: MultiViewData,
+    *,
+    command: str,
+    choice: ClusterCountChoice | None,
+    imputer: ViewImputer | None,
 ) -> ReportOptions:
     """What a report on this data says beyond the clustering."""
     from manyview.reporting._subject import ReportOptions
@@ -159,6 +173,7 @@ def report_options(
         "about": data.description,
         "source": data.source,
         "licence": data.license,
+        "missing cells": "" if imputer is None else imputed_words(imputer),
     }
     return ReportOptions(
         title=title_of(data),

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from manyview._files import naming
 from manyview._names import NamedView
-from manyview.cli._options import Align
-from manyview.datasets import (
-    MultiViewData,
-    dataset_info,
-    list_datasets,
-    load_dataset,
-    read_views,
-)
+from manyview.cli import _render
+from manyview.cli._options import Align, Drop, Encode, Missing
 from manyview.exceptions import DatasetError
+
+if TYPE_CHECKING:
+    from manyview.datasets import MultiViewData
+    from manyview.impute import ViewImputer
+
+
+ByModality: TypeAlias = list[str] | dict[str, list[str]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,9 +30,14 @@ class Request:
     sources: tuple[str, ...]
     labels: str | None = None
     ids: str | None = None
-    align: str = "strict"
+    align: Literal["strict", "intersection", "missing"] = "strict"
     variables: tuple[str, ...] | None = None
     header: bool | None = None
+    use_rep: ByModality | None = None
+    layer: str | dict[str, str] | None = None
+    missing: str = "refuse"
+    encode: str | None = None
+    drop: str | None = None
 
     def resolved(self) -> Request:
         """The same request, independent of the current folder."""
@@ -45,26 +50,69 @@ class Request:
 
 def make_request(
     sources: Sequence[str],
+    *,
     labels: str | None,
     ids: str | None,
     align: Align,
     variables: str | None,
     header: bool | None,
+    use_rep: Sequence[str] | None,
+    layer: Sequence[str] | None,
+    missing: Missing,
+    encode: Encode | None,
+    drop: Drop | None,
 ) -> Request:
     """A request from the values of the command's options."""
-    names = None if variables is None else variables.split(",")
     return Request(
         sources=tuple(sources),
         labels=labels,
         ids=ids,
         align=align.value,
-        variables=None if names is None else tuple(name.strip() for name in names),
+        variables=None if variables is None else tuple(_split(variables)),
         header=header,
+        use_rep=_by_modality(use_rep, "--use-rep"),
+        layer=_one_each(_by_modality(layer, "--layer")),
+        missing=missing.value,
+        encode=None if encode is None else encode.value,
+        drop=None if drop is None else drop.value,
     )
 
 
-def load_sources(request: Request, *, progress: bool | None = None) -> MultiViewData:
-    """Read the data that a request names."""
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _by_modality(words: Sequence[str] | None, option: str) -> ByModality | None:
+    """``a,b``, or ``rna=a,b`` for some modalities, as `read_views` takes them."""
+    if not words:
+        return None
+    named = [word.partition("=") for word in words]
+    if all(equals for _, equals, _ in named):
+        return {name.strip(): _split(rest) for name, _, rest in named}
+    if any(equals for _, equals, _ in named):
+        msg = f"{option} goes by modality in all cases or in none: {' '.join(words)}."
+        raise DatasetError(msg)
+    return [name for word in words for name in _split(word)]
+
+
+def _one_each(names: ByModality | None) -> str | dict[str, str] | None:
+    if names is None:
+        return None
+    lists = list(names.values()) if isinstance(names, dict) else [names]
+    if any(len(own) > 1 for own in lists):
+        msg = "--layer names one layer, or one per modality as in --layer rna=counts."
+        raise DatasetError(msg)
+    if isinstance(names, dict):
+        return {modality: own[0] for modality, own in names.items()}
+    return names[0]
+
+
+def load_sources(
+    request: Request, *, progress: bool | None = None, holes: bool = False
+) -> MultiViewData:
+    """Read the data that a request names; with `holes`, cells may be missing."""
+    from manyview.datasets import list_datasets, load_dataset, read_views
+
     sources = request.sources
     known = [s for s in sources if s in list_datasets() and not Path(s).exists()]
     if known:
@@ -75,7 +123,7 @@ def load_sources(request: Request, *, progress: bool | None = None) -> MultiView
             )
             raise DatasetError(msg)
         return load_dataset(sources[0], progress=progress)
-    paths = [_split_name(source) for source in sources]
+    paths = [split_name(source) for source in sources]
     for _, path in paths:
         _check_exists(path)
     options: dict[str, Any] = {
@@ -83,21 +131,88 @@ def load_sources(request: Request, *, progress: bool | None = None) -> MultiView
         "align": request.align,
         "variables": request.variables,
         "header": request.header,
+        "use_rep": request.use_rep,
+        "layer": request.layer,
+        "missing": "keep" if holes or request.missing != "refuse" else "refuse",
+        "encode": request.encode,
+        "drop": request.drop,
         "isolate": True,
     }
     chosen = _choose_form(paths)
     if request.labels == "-":
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "stdin.csv"
-            with naming(file):
-                file.write_text("label\n" + sys.stdin.read(), encoding="utf-8")
-            return read_views(chosen, labels_file=file, **options)
+        data = read_views(chosen, **options)
+        return _with_labels(data, sys.stdin.read(), request)
     return read_views(chosen, **_label_options(request.labels), **options)
+
+
+def _with_labels(data: MultiViewData, text: str, request: Request) -> MultiViewData:
+    """The data with classes from a text that has one per line, maybe with a header."""
+    import numpy as np
+
+    from manyview.datasets._align import align_labels, encode_labels
+    from manyview.datasets._source import SourceLabels
+
+    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
+    rows = [row for row in rows if any(row)]
+    wide = next((row for row in rows if len(row) > 1), None)
+    if wide is not None:
+        msg = f"--labels - takes one class per line; a line has {len(wide)} cells."
+        raise DatasetError(msg)
+    names = [row[0] for row in rows]
+    if len(names) == data.n_samples + 1:
+        _render.note(f"The first line of stdin, {names[0]!r}, was taken as a header.")
+        del names[0]
+    found = SourceLabels(origin="stdin", values=np.array(names, dtype=np.str_))
+    aligned = align_labels([found], data.sample_ids, data.n_samples, request.align)
+    target, target_names = encode_labels(aligned)
+    return replace(data, target=target, target_names=target_names)
+
+
+def fill_holes(
+    data: MultiViewData, request: Request
+) -> tuple[MultiViewData, ViewImputer | None]:
+    """The data with missing cells filled in if that was asked for, and by what."""
+    if request.missing == "refuse":
+        return data, None
+    from manyview.impute import ViewImputer
+
+    imputer = ViewImputer("knn" if request.missing == "impute-knn" else "mean")
+    filled = impute(data, imputer.fit(as_views(data)))
+    _render.note(imputed_words(imputer))
+    return filled, imputer
+
+
+def impute(data: MultiViewData, imputer: ViewImputer) -> MultiViewData:
+    """The data with missing cells filled in by what an imputer has learned.
+
+    Views and columns are then those of the imputer, in its order.
+    """
+    from manyview._views import check_views
+
+    views = check_views(imputer.transform(as_views(data)), holes=True)
+    features = tuple(names or () for names in views.feature_names)
+    return replace(
+        data,
+        views=views.arrays,
+        view_names=views.names,
+        feature_names=features if data.feature_names else (),
+    )
+
+
+def imputed_words(imputer: ViewImputer) -> str:
+    """What was filled in, as a sentence."""
+    how = {"mean": "by feature means", "knn": "from the nearest samples"}
+    counts = imputer.n_imputed_
+    if not counts:
+        return "No cell was missing; nothing was imputed."
+    parts = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    total = sum(counts.values())
+    return f"Imputed {total:,} missing cells {how[imputer.strategy]}: {parts}."
 
 
 def lazy_sources(request: Request) -> Any:
     """The paths that a request names, for a cluster to open."""
-    paths = [_split_name(source) for source in request.sources]
+    paths = [split_name(source) for source in request.sources]
     for _, path in paths:
         if not Path(path).exists():
             msg = f"{path} does not exist. A cluster reads zarr and parquet."
@@ -121,6 +236,8 @@ def as_views(data: MultiViewData) -> dict[str, Any]:
 
 def title_of(data: MultiViewData) -> str:
     """A heading: the data set's title, the file's name, or the names of the views."""
+    from manyview.datasets import dataset_info, list_datasets
+
     if data.name in list_datasets() and data.description:
         return dataset_info(data.name).title
     if data.name == "views":
@@ -143,7 +260,9 @@ def _choose_form(paths: Sequence[tuple[str | None, str]]) -> Any:
 
 
 def _by_name(paths: Sequence[tuple[str | None, str]]) -> dict[str, str]:
-    named = {name or Path(path).stem: path for name, path in paths}
+    from manyview.datasets._text_file import stem_of
+
+    named = {name or stem_of(Path(path)): path for name, path in paths}
     if len(named) < len(paths):
         msg = f"Two views have the same name; the names are {sorted(named)}."
         raise DatasetError(msg)
@@ -157,13 +276,15 @@ def _label_options(labels: str | None) -> dict[str, Any]:
     path, colon, column = labels.rpartition(":")
     if colon and Path(path).is_file():
         return {"labels": column, "labels_file": path}
-    if Path(labels).suffix.lower() in {".csv", ".tsv", ".txt", ".npy", ".parquet"}:
+    known = {".csv", ".tsv", ".txt", ".gz", ".zst", ".xlsx", ".npy", ".parquet"}
+    if Path(labels).suffix.lower() in known:
         msg = f"--labels {labels} looks like a file, but there is none of this name."
         raise DatasetError(msg)
     return {"labels": labels, "labels_file": None}
 
 
-def _split_name(source: str) -> tuple[str | None, str]:
+def split_name(source: str) -> tuple[str | None, str]:
+    """Name and path in ``NAME=FILE``; None and the path without a name."""
     if Path(source).exists() or "=" not in source:
         return None, source
     name, _, path = source.partition("=")
@@ -173,6 +294,8 @@ def _split_name(source: str) -> tuple[str | None, str]:
 def _check_exists(path: str) -> None:
     if Path(path).exists():
         return
+    from manyview.datasets import list_datasets
+
     msg = f"{path} is neither a file nor a known data set."
     close = difflib.get_close_matches(path.lower(), list_datasets(), n=1, cutoff=0.6)
     folder = Path(path).parent
@@ -186,7 +309,7 @@ def _check_exists(path: str) -> None:
 
 
 def _absolute(source: str) -> str:
-    name, path = _split_name(source)
+    name, path = split_name(source)
     if not Path(path).exists():
         return source
     full = str(Path(path).resolve())

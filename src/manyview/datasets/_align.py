@@ -17,11 +17,12 @@ Alignment = Literal["strict", "intersection", "missing"]
 
 
 def align_sources(
-    views: Sequence[SourceView], how: Alignment
+    views: Sequence[SourceView], how: Alignment, samples: TextArray | None = None
 ) -> tuple[tuple[View, ...], TextArray | None]:
     """Matrices with equal rows, and the sample names when there are any.
 
-    Rows move only when every view names its samples and `how` allows it.
+    Rows move only when every view names its samples and `how` allows it, or when all
+    come from one file that says which `samples` there are in which order.
     """
     for view in views:
         if view.ids is not None:
@@ -34,6 +35,11 @@ def align_sources(
             "has none. Name its id column with ids=, or use align='strict'."
         )
         raise DatasetError(msg)
+    if samples is not None and how != "intersection":
+        found = {name for view in views for name in _ids(view)}
+        ids = np.array([name for name in samples.tolist() if name in found])
+        _check_ids(views[0].origin, ids, ids.size)
+        return tuple(_take(view, ids) for view in views), ids
     if how == "strict":
         _check_same_rows(views)
         for other in named[1:]:
@@ -214,5 +220,9 @@ def _take_sparse(values: Any, rows: IntArray, absent: npt.NDArray[np.bool_]) -> 
 
 
 def _first(view: SourceView) -> str:
+    return _ids(view)[0]
+
+
+def _ids(view: SourceView) -> list[str]:
     assert view.ids is not None
-    return str(view.ids[0])
+    return [str(name) for name in view.ids.tolist()]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from manyview._arrays import check_sparse
 from manyview.datasets._model import View
@@ -93,12 +94,8 @@ class Budget:
         self.take(origin, 8 * n_rows)
 
 
-def clean_values(values: Any, origin: str, columns: tuple[str, ...] = ()) -> View:
-    """Check a view held in memory and give it a floating-point type.
-
-    A row of NaN means that the sample lacks this view; NaN in a part of a row, and
-    infinity anywhere, is an error that names the cell.
-    """
+def clean_values(values: Any, origin: str) -> View:
+    """Check that a view is a matrix of real numbers, and make them floating-point."""
     if values.ndim != 2:
         msg = (
             f"{origin} has shape {values.shape}; expected (n_samples, n_features), "
@@ -114,12 +111,8 @@ def clean_values(values: Any, origin: str, columns: tuple[str, ...] = ()) -> Vie
     if isinstance(values, np.ndarray):
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
-        dense = np.ascontiguousarray(values)
-        _check_dense(dense, origin, columns)
-        return dense
-    sparse = _to_csr(values, origin)
-    _check_sparse(sparse, origin, columns)
-    return sparse
+        return np.ascontiguousarray(values)
+    return _to_csr(values, origin)
 
 
 def _to_csr(values: Any, origin: str) -> csr_array:
@@ -136,29 +129,44 @@ def _to_csr(values: Any, origin: str) -> csr_array:
     return sparse
 
 
-def _check_dense(values: Any, origin: str, columns: tuple[str, ...]) -> None:
+def check_cells(
+    values: View, origin: str, columns: tuple[str, ...], *, holes: bool
+) -> None:
+    """Refuse infinite cells and, unless `holes` are allowed, missing ones.
+
+    A row of NaN is no hole: the sample lacks this view.
+    """
+    if isinstance(values, np.memmap):
+        # Not read yet; the estimator will look at the values.
+        return
+    dense = isinstance(values, np.ndarray)
+    for row in _suspect_dense(values) if dense else _suspect_sparse(values):
+        cells, at = _row(values, row)
+        bad = np.isinf(cells) if holes else ~np.isfinite(cells)
+        if bad.any() and not np.isnan(cells).all():
+            first = int(bad.argmax())
+            _refuse_cell(origin, row, int(at[first]), float(cells[first]), columns)
+
+
+def _suspect_dense(values: Any) -> list[int]:
     # One pass without a mask of the matrix: a sum is finite unless a value is not.
     with np.errstate(over="ignore", invalid="ignore"):
-        suspect = np.flatnonzero(~np.isfinite(values.sum(axis=1)))
-    for row in suspect:
-        cells = values[row]
-        bad = ~np.isfinite(cells)
-        if bad.any() and not np.isnan(cells).all():
-            _refuse_cell(
-                origin, int(row), int(bad.argmax()), float(cells[bad][0]), columns
-            )
+        bad = np.flatnonzero(~np.isfinite(values.sum(axis=1)))
+    return [int(row) for row in bad]
 
 
-def _check_sparse(values: Any, origin: str, columns: tuple[str, ...]) -> None:
+def _suspect_sparse(values: Any) -> list[int]:
     bad = np.flatnonzero(~np.isfinite(values.data))
     rows = np.searchsorted(values.indptr, bad, side="right") - 1
-    for row in np.unique(rows):
-        entries = slice(values.indptr[row], values.indptr[row + 1])
-        stored = values.data[entries]
-        if not np.isnan(stored).all():
-            at = int((~np.isfinite(stored)).argmax())
-            column = int(values.indices[entries][at])
-            _refuse_cell(origin, row, column, float(stored[at]), columns)
+    return [int(row) for row in np.unique(rows)]
+
+
+def _row(values: Any, row: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The stored cells of a row, and their columns."""
+    if isinstance(values, np.ndarray):
+        return values[row], np.arange(values.shape[1])
+    stored = slice(values.indptr[row], values.indptr[row + 1])
+    return values.data[stored], values.indices[stored]
 
 
 def _refuse_cell(
@@ -167,8 +175,9 @@ def _refuse_cell(
     name = repr(columns[column]) if columns else str(column + 1)
     if np.isnan(value):
         trouble = (
-            "is missing while others in its row are not. Fill it in, or leave the "
-            "whole row empty (NaN) to say that the sample lacks this view."
+            "is missing while others in its row are not. Fill it in, leave the whole "
+            "row empty (NaN) to say that the sample lacks this view, or read with "
+            "missing='keep' and impute with manyview.ViewImputer."
         )
     else:
         trouble = f"is {value}. Expected a finite number."

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
+from manyview._annotated import Layer, UseRep
 from manyview._typing import IntArray
 from manyview.datasets._align import (
     Alignment,
@@ -14,7 +15,7 @@ from manyview.datasets._align import (
     align_sources,
     encode_labels,
 )
-from manyview.datasets._guards import Budget
+from manyview.datasets._guards import Budget, check_cells
 from manyview.datasets._model import MultiViewData
 from manyview.datasets._probe import PROBED, probe
 from manyview.datasets._read_arrays import (
@@ -24,25 +25,29 @@ from manyview.datasets._read_arrays import (
     read_npz,
     read_zarr,
 )
+from manyview.datasets._read_excel import read_excel, read_label_excel
 from manyview.datasets._read_mat import read_label_mat, read_mat
-from manyview.datasets._read_omics import read_omics
+from manyview.datasets._read_omics import OMICS, read_omics
 from manyview.datasets._read_tables import read_label_table, read_table
 from manyview.datasets._source import (
+    Drop,
+    Encode,
     ReadOptions,
     Source,
     SourceLabels,
     SourceView,
     check_unicode,
 )
+from manyview.datasets._text_file import DELIMITERS, PACKED, stem_of, suffix_of
 from manyview.exceptions import DatasetError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
+TEXT_SUFFIXES = [kind + packed for packed in ("", *PACKED) for kind in DELIMITERS]
 READERS: dict[str, Callable[[Path, ReadOptions, Budget], Source]] = {
-    ".csv": read_table,
-    ".tsv": read_table,
-    ".txt": read_table,
+    **dict.fromkeys(TEXT_SUFFIXES, read_table),
     ".parquet": read_table,
+    ".xlsx": read_excel,
     ".npy": read_npy,
     ".npz": read_npz,
     ".mtx": read_mtx,
@@ -52,10 +57,9 @@ READERS: dict[str, Callable[[Path, ReadOptions, Budget], Source]] = {
     ".zarr": read_zarr,
 }
 LABEL_READERS: dict[str, Callable[[Path, ReadOptions, Budget], SourceLabels]] = {
-    ".csv": read_label_table,
-    ".tsv": read_label_table,
-    ".txt": read_label_table,
+    **dict.fromkeys(TEXT_SUFFIXES, read_label_table),
     ".parquet": read_label_table,
+    ".xlsx": read_label_excel,
     ".npy": read_label_array,
     ".npz": read_label_array,
     ".mat": read_label_mat,
@@ -71,6 +75,11 @@ def read_views(
     align: Alignment = "strict",
     variables: Sequence[str] | None = None,
     header: bool | None = None,
+    use_rep: UseRep = None,
+    layer: Layer = None,
+    missing: Literal["refuse", "keep"] = "refuse",
+    encode: Encode | None = None,
+    drop: Drop | None = None,
     isolate: bool = False,
 ) -> MultiViewData:
     """Read views from files.
@@ -79,11 +88,13 @@ def read_views(
     ----------
     sources : path, sequence of paths, or mapping of view name to path
         One path: a file with several views (``.mat`` with a cell array or several
-        matrices, ``.npz``, ``.h5mu``, a table whose columns are called
-        ``view.feature``), or with a single one. A sequence or mapping: one file per
-        view, of any of ``.csv``, ``.tsv``, ``.txt`` (tab-separated), ``.parquet``,
-        ``.npy``, ``.npz`` (one matrix, dense or from ``scipy.sparse.save_npz``),
-        ``.mtx``, ``.mat``, ``.h5ad``, ``.zarr``. Samples are rows.
+        matrices, ``.npz``, ``.h5mu``, ``.xlsx`` with several sheets, a table whose
+        columns are called ``view.feature``), or with a single one. A sequence or
+        mapping: one file per view, of any of ``.csv``, ``.tsv``, ``.txt``
+        (tab-separated), the same with ``.gz`` or ``.zst`` behind, ``.xlsx``,
+        ``.parquet``, ``.npy``, ``.npz`` (one matrix, dense or from
+        ``scipy.sparse.save_npz``), ``.mtx``, ``.mat``, ``.h5ad``, ``.zarr``. Samples
+        are rows.
     labels : str, default=None
         Name of the column or variable with the true classes. It never becomes part of
         a view.
@@ -92,19 +103,33 @@ def read_views(
         column, unless there is only one besides the sample ids.
     ids : str, default=None
         Name of the column or variable that names the samples. None means a pandas
-        index, the names in annotated files, and a first column without a name or called
-        id, ids, index, sample, sample_id or sample_ids.
+        index, the names in annotated files, a first column without a name or called
+        id, ids, index, sample, sample_id or sample_ids, and the first column of a table
+        whose cells are text and all different.
     align : {"strict", "intersection", "missing"}, default="strict"
         What to do when views name different samples or in another order: refuse; keep
         the common ones in the order of the first view; or keep all, with a row of NaN
-        where a view lacks the sample.
+        where a view lacks the sample. The modalities of a ``.h5mu`` file are never
+        refused: its samples are those of all modalities, as in a MuData.
     variables : sequence of str, default=None
-        The variables of a ``.mat`` or ``.npz`` file, or the modalities of ``.h5mu``,
-        that are views. None means all that can be.
+        The variables of a ``.mat`` or ``.npz`` file, the modalities of ``.h5mu`` or the
+        sheets of ``.xlsx`` that are views. None means all that can be.
     header : bool, default=None
         Whether text tables start with a row of names. None means to look: a row with
         anything but numbers is one, and so is 0, 1, 2, ... Without a header columns are
         called "1", "2", ...
+    use_rep : str, sequence of str, or dict by modality, default=None
+        Matrices of ``.h5ad`` and ``.h5mu`` files: keys of ``obsm``, or ``"X"``. None
+        means X. Several make as many views.
+    layer : str, or dict by modality, default=None
+        The layer of ``.h5ad`` and ``.h5mu`` files that stands in for X.
+    missing : {"refuse", "keep"}, default="refuse"
+        Cells that are missing while others in their row are not: refuse them, or keep
+        them as NaN for `ViewImputer`.
+    encode : {"onehot"}, default=None
+        Make columns of 0 and 1, called ``column=value``, of the text in tables.
+    drop : {"text"}, default=None
+        Leave columns of text out. Without either, text is refused.
     isolate : bool, default=False
         Read ``.mat``, ``.h5ad``, ``.h5mu`` and ``.zarr`` files in a child process with
         limits on time and memory before they are read here. Files from strangers can
@@ -134,13 +159,23 @@ def read_views(
     >>> read_views([folder / "colour.npy", folder / "words.csv"])
     MultiViewData('views', 3 samples, views: colour 3, words 2)
     """
-    _check_choice(align)
+    _check_choice("align", align, get_args(Alignment))
+    _check_choice("missing", missing, ("refuse", "keep"))
+    _check_choice("encode", encode, (None, "onehot"))
+    _check_choice("drop", drop, (None, "text"))
+    if encode and drop:
+        msg = "encode='onehot' and drop='text' exclude each other. Choose one."
+        raise DatasetError(msg)
     options = ReadOptions(
         labels=labels if labels_file is None else None,
         ids=ids,
         header=header,
         variables=None if variables is None else tuple(variables),
         several_views=isinstance(sources, str | os.PathLike),
+        use_rep=use_rep,
+        layer=layer,
+        encode=encode,
+        drop=drop,
     )
     budget = Budget()
     name, names, found = _read_sources(sources, options, budget, isolate)
@@ -149,7 +184,10 @@ def read_views(
         check_unicode(
             (view.name, *(view.feature_names or ())), f"Names in {view.origin}"
         )
-    values, sample_ids = align_sources(views, align)
+        columns = view.feature_names or ()
+        check_cells(view.values, view.origin, columns, holes=missing == "keep")
+    samples = found[0].samples if len(found) == 1 else None
+    values, sample_ids = align_sources(views, align, samples)
     true_classes = [s.labels for s in found if s.labels is not None]
     if labels_file is not None:
         label_options = ReadOptions(labels=labels, ids=ids, header=header)
@@ -203,7 +241,8 @@ def _read_sources(
 
     if isinstance(sources, str | os.PathLike):
         path = Path(sources)
-        return path.stem, (), [read(path)]
+        _check_applies(options, [path])
+        return stem_of(path), (), [read(path)]
     if not sources:
         msg = "sources is empty; pass at least one file."
         raise DatasetError(msg)
@@ -211,6 +250,7 @@ def _read_sources(
     if isinstance(sources, Mapping):
         names = tuple(sources)
         sources = list(sources.values())
+    _check_applies(options, [Path(item) for item in sources])
     found = []
     for item in sources:
         source = read(Path(item))
@@ -240,7 +280,7 @@ def read_labels(path: Path, options: ReadOptions, budget: Budget) -> SourceLabel
 
 def _checked_suffix(path: Path, known: tuple[str, ...]) -> str:
     """The suffix of an existing, non-empty file that can be read."""
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     if path.is_dir() and suffix in known and suffix == ".zarr":
         return suffix
     if path.is_dir():
@@ -258,7 +298,16 @@ def _checked_suffix(path: Path, known: tuple[str, ...]) -> str:
     return suffix
 
 
-def _check_choice(align: str) -> None:
-    if align not in get_args(Alignment):
-        msg = f"align={align!r} is not one of {', '.join(get_args(Alignment))}."
+def _check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    if value not in choices:
+        msg = f"{name}={value!r} is not one of {', '.join(map(str, choices))}."
         raise DatasetError(msg)
+
+
+def _check_applies(options: ReadOptions, paths: Sequence[Path]) -> None:
+    """Options for annotated files alone would silently do nothing for others."""
+    applies = any(path.suffix.lower() in OMICS for path in paths)
+    for name, value in (("use_rep", options.use_rep), ("layer", options.layer)):
+        if value is not None and not applies:
+            msg = f"{name}={value!r} is for .h5ad and .h5mu files, and there is none."
+            raise DatasetError(msg)

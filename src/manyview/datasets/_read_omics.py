@@ -1,12 +1,16 @@
-"""Read annotated single-cell files: h5ad (one view) and h5mu (one per modality)."""
+"""Read annotated single-cell files: h5ad (one modality) and h5mu (several)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from manyview._annotated import Pick, pick_matrices
+from manyview._names import feature_names
 from manyview.datasets._guards import Budget, clean_values, import_extra
 from manyview.datasets._hdf5 import open_hdf5, total_bytes
 from manyview.datasets._source import (
@@ -19,54 +23,60 @@ from manyview.datasets._source import (
     check_text,
     text_array,
 )
-from manyview.exceptions import DatasetError
+from manyview.exceptions import DatasetError, ViewError
+
+OMICS = frozenset({".h5ad", ".h5mu"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """A modality, or all of the file: its group, and what `obs` says of samples."""
+
+    origin: str
+    group: Any
+    obs: Any
+    ids: TextArray
 
 
 def read_omics(path: Path, options: ReadOptions, budget: Budget) -> Source:
-    """Read the matrices X, the sample names and a column of `obs` as labels."""
+    """Read the chosen matrices, the sample names and a column of `obs` as labels."""
     read_elem = import_extra("anndata.io", "omics", path).read_elem
+
+    def open_part(origin: str, group: Any) -> Part:
+        obs = read_elem(group["obs"])
+        cells = [str(name).strip() for name in obs.index]
+        ids = text_array(cells, f"Names in {origin}", budget)
+        return Part(origin=origin, group=group, obs=obs, ids=ids)
+
     with open_hdf5(path, "an annotated HDF5 file") as content:
         budget.take(path, total_bytes(content))
-        groups = _modalities(path, content, options)
-        views, labels = [], None
-        for name, group in groups.items():
-            origin = str(path) if len(groups) == 1 else f"{path}, modality {name!r}"
-            obs = read_elem(group["obs"])
-            ids = text_array(
-                [str(name).strip() for name in obs.index], f"Names in {origin}", budget
-            )
-            if "X" not in group:
-                msg = f"{origin} has no matrix X."
-                raise DatasetError(msg)
-            matrix = read_elem(group["X"])
-            if not isinstance(matrix, np.ndarray):
-                budget.take_sparse(origin, *matrix.shape)
-            values = clean_values(matrix, origin)
-            features = tuple(str(f) for f in read_elem(group["var"]).index)
-            views.append(
-                SourceView(
-                    name=name,
-                    origin=origin,
-                    values=values,
-                    ids=ids,
-                    feature_names=features,
-                )
-            )
-            labels = labels or _labels(origin, obs, ids, options, budget)
-        if labels is None and options.labels is not None and "mod" in content:
-            obs = read_elem(content["obs"])
-            ids = text_array([str(name) for name in obs.index], str(path), budget)
-            labels = _labels(str(path), obs, ids, options, budget)
-        return Source(views=tuple(views), labels=labels)
+        if "mod" in content:
+            groups = _modalities(path, content["mod"], options)
+            parts: dict[str | None, Part] = {
+                name: open_part(f"{path}, modality {name!r}", group)
+                for name, group in groups.items()
+            }
+            whole = open_part(str(path), content) if "obs" in content else None
+        else:
+            _refuse_variables(path, options)
+            parts, whole = {None: open_part(str(path), content)}, None
+        picks = _picks(path, parts, options)
+        views = tuple(
+            _read_view(pick, parts[pick.modality], read_elem, budget) for pick in picks
+        )
+        if None in parts and len(views) == 1 and not options.several_views:
+            # A list of files goes by the names of the files.
+            views = (replace(views[0], name=path.stem),)
+        sources = [*parts.values()] if whole is None else [whole, *parts.values()]
+        labels = (_labels(part, options, budget) for part in sources)
+        return Source(
+            views=views,
+            labels=next((found for found in labels if found is not None), None),
+            samples=None if whole is None else whole.ids,
+        )
 
 
-def _modalities(path: Path, content: Any, options: ReadOptions) -> dict[str, Any]:
-    if "mod" not in content:
-        if options.variables is not None:
-            msg = f"{path} has a single matrix; variables= does not apply."
-            raise DatasetError(msg)
-        return {path.stem: content}
-    modalities = content["mod"]
+def _modalities(path: Path, modalities: Any, options: ReadOptions) -> dict[str, Any]:
     # Groups come back sorted by name; mudata keeps the order of the user.
     names = [str(name) for name in modalities.attrs.get("mod-order", list(modalities))]
     for name in options.variables or ():
@@ -76,16 +86,71 @@ def _modalities(path: Path, content: Any, options: ReadOptions) -> dict[str, Any
     return {name: modalities[name] for name in options.variables or names}
 
 
-def _labels(
-    origin: str, obs: Any, ids: TextArray, options: ReadOptions, budget: Budget
-) -> SourceLabels | None:
-    if options.labels is None or options.labels not in obs.columns:
+def _refuse_variables(path: Path, options: ReadOptions) -> None:
+    if options.variables is not None:
+        msg = (
+            f"{path} has no modalities for variables= to choose; choose its matrices "
+            "with use_rep= and layer=."
+        )
+        raise DatasetError(msg)
+
+
+def _picks(
+    path: Path, parts: Mapping[str | None, Part], options: ReadOptions
+) -> tuple[Pick, ...]:
+    names = None if None in parts else [str(name) for name in parts]
+    try:
+        return pick_matrices(names, options.use_rep, options.layer)
+    except ViewError as error:
+        msg = f"{path}: {error}"
+        raise DatasetError(msg) from error
+
+
+def _read_view(
+    pick: Pick, part: Part, read_elem: Callable[[Any], Any], budget: Budget
+) -> SourceView:
+    matrix = read_elem(_stored(pick, part))
+    features = feature_names(matrix)
+    if pick.slot != "obsm":
+        features = tuple(str(name) for name in read_elem(part.group["var"]).index)
+    if hasattr(matrix, "to_numpy"):
+        matrix = matrix.to_numpy()
+    if not isinstance(matrix, np.ndarray):
+        budget.take_sparse(part.origin, *matrix.shape)
+    return SourceView(
+        name=pick.view,
+        origin=part.origin,
+        values=clean_values(matrix, part.origin),
+        ids=part.ids,
+        feature_names=features,
+    )
+
+
+def _stored(pick: Pick, part: Part) -> Any:
+    """The item of the file that a pick names."""
+    if pick.slot == "X":
+        if "X" in part.group:
+            return part.group["X"]
+        msg = f"{part.origin} has no matrix X. Choose one with use_rep= or layer=."
+        raise DatasetError(msg)
+    entries = part.group.get(pick.slot, {})
+    if pick.key not in entries:
+        msg = (
+            f"{part.origin} has no {pick.slot}[{pick.key!r}]; {pick.slot} has "
+            f"{sorted(entries)}. Choose with use_rep= (X or a key of obsm) and layer=."
+        )
+        raise DatasetError(msg)
+    return entries[pick.key]
+
+
+def _labels(part: Part, options: ReadOptions, budget: Budget) -> SourceLabels | None:
+    if options.labels is None or options.labels not in part.obs.columns:
         return None
-    column = obs[options.labels]
-    what = f"Labels of {origin}"
+    column = part.obs[options.labels]
+    what = f"Labels of {part.origin}"
     if column.dtype.kind in "biuf":
         text = as_text(column.to_numpy(), what, budget)
     else:
         cells = np.where(column.isna(), "", column.astype(str)).tolist()
         text = text_array(cells, what, budget)
-    return SourceLabels(origin=origin, values=check_text(text, what), ids=ids)
+    return SourceLabels(origin=part.origin, values=check_text(text, what), ids=part.ids)

@@ -10,17 +10,23 @@ import numpy as np
 from manyview._typing import FloatArray
 from manyview.datasets._guards import Budget, clean_values, import_extra, reading
 from manyview.datasets._read_text import read_text
-from manyview.datasets._roles import Table, assign_roles
+from manyview.datasets._roles import (
+    RawTable,
+    Roles,
+    Table,
+    assign_roles,
+    not_a_number,
+    take_apart,
+)
 from manyview.datasets._source import (
     ReadOptions,
     Source,
     SourceLabels,
     SourceView,
-    TextArray,
     as_text,
     check_text,
-    text_array,
 )
+from manyview.datasets._text_file import stem_of
 from manyview.exceptions import DatasetError
 
 
@@ -32,11 +38,8 @@ def read_table(path: Path, options: ReadOptions, budget: Budget) -> Source:
 
 def read_label_table(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:
     """Read only a column of labels, and sample names when there are any."""
-    # Other columns may hold anything: they are not looked at.
     found = _labels(path, _read(path, options, budget, features=False))
-    if found is None:
-        msg = f"{path} has no column {options.labels!r}."
-        raise DatasetError(msg)
+    assert found is not None
     return found
 
 
@@ -60,9 +63,9 @@ def _split_views(
     names = table.names
     prefixes = [name.partition(".")[0] if "." in name else None for name in names]
     if not options.several_views or not any(prefixes):
-        values = clean_values(table.values, str(path), names)
+        values = clean_values(table.values, str(path))
         view = SourceView(
-            name=path.stem,
+            name=stem_of(path),
             origin=str(path),
             values=values,
             ids=table.ids,
@@ -85,7 +88,7 @@ def _split_views(
             SourceView(
                 name=str(prefix),
                 origin=origin,
-                values=clean_values(table.values[:, columns], origin, own),
+                values=clean_values(table.values[:, columns], origin),
                 ids=table.ids,
                 feature_names=tuple(name.partition(".")[2] for name in own),
             )
@@ -123,16 +126,31 @@ def _read_parquet(
             msg = f"{path} has no rows."
             raise DatasetError(msg)
         roles = assign_roles(path, names, options, features=features)
-        values = np.empty((table.num_rows, len(roles.features)))
-        for at, column in enumerate(roles.features):
-            values[:, at] = _arrow_numbers(path, names[column], table.column(column))
-        return Table(
-            names=tuple(names[i] for i in roles.features),
-            named=True,
-            values=values,
-            ids=_arrow_text(path, table, roles.ids, "Sample ids", budget),
-            labels=_arrow_text(path, table, roles.labels, "Labels", budget),
-        )
+        raw = _arrow_table(path, table, roles, budget, features=features)
+
+    def refuse(column: int, row: int, cell: str) -> DatasetError:
+        return not_a_number(f"{path}: row {row + 1}", names[column], cell)
+
+    return take_apart(path, raw, roles, options, budget, refuse, features=features)
+
+
+def _arrow_table(
+    path: Path, table: Any, roles: Roles, budget: Budget, *, features: bool
+) -> RawTable:
+    """Numbers where all features are; else cells, of text columns at least."""
+    names = table.column_names
+    others = [i for i in (roles.ids, roles.labels) if i is not None]
+    texts = [i for i in roles.features if _is_text(table.column(i))]
+    columns = {i: _cells(path, names[i], table.column(i), budget) for i in others}
+    if not features or texts:
+        # Beside known labels, other columns may hold anything.
+        wanted = roles.features if features or roles.labels is None else texts
+        columns |= {i: _cells(path, names[i], table.column(i), budget) for i in wanted}
+        return RawTable(names=names, named=True, columns=columns)
+    values = np.empty((table.num_rows, len(roles.features)))
+    for at, column in enumerate(roles.features):
+        values[:, at] = _arrow_numbers(path, names[column], table.column(column))
+    return RawTable(names=names, named=True, columns=columns, numbers=values)
 
 
 def _refuse_extensions(path: Path, schema: Any) -> None:
@@ -148,6 +166,15 @@ def _refuse_extensions(path: Path, schema: Any) -> None:
             raise DatasetError(msg)
 
 
+def _is_text(column: Any) -> bool:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def _arrow_numbers(path: Path, name: str, column: Any) -> FloatArray:
     import pyarrow as pa
 
@@ -157,21 +184,15 @@ def _arrow_numbers(path: Path, name: str, column: Any) -> FloatArray:
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         cells = column.to_pylist()
         row = next((i for i, cell in enumerate(cells) if cell is not None), 0)
-        msg = (
-            f"{path}: row {row + 1}, column {name!r} holds {str(cells[row])[:40]!r} "
-            f"({kind}), not a number. If that column names samples or classes, say so "
-            "with ids= or labels=."
-        )
-        raise DatasetError(msg)
+        where, cell = f"{path}: row {row + 1}", f"{cells[row]} ({kind})"
+        raise not_a_number(where, name, cell)
     return np.asarray(column.to_numpy(), dtype=np.float64)
 
 
-def _arrow_text(
-    path: Path, table: Any, column: int | None, what: str, budget: Budget
-) -> TextArray | None:
-    if column is None:
-        return None
-    cells = ["" if cell is None else cell for cell in table.column(column).to_pylist()]
+def _cells(path: Path, name: str, column: Any, budget: Budget) -> list[str]:
+    """Text of a column; that of missing cells is empty."""
+    cells = ["" if cell is None else cell for cell in column.to_pylist()]
     if all(isinstance(cell, str) for cell in cells):
-        return text_array([cell.strip() for cell in cells], f"{what} of {path}", budget)
-    return as_text(np.array(cells), f"{what} of {path}", budget)
+        return cells
+    text = as_text(np.array(cells), f"Column {name!r} of {path}", budget)
+    return [str(cell) for cell in text.tolist()]

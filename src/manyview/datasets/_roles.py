@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import numpy as np
 
 from manyview._typing import FloatArray
-from manyview.datasets._source import ID_NAMES, ReadOptions, TextArray
+from manyview.datasets._encode import one_hot
+from manyview.datasets._guards import Budget
+from manyview.datasets._source import ID_NAMES, ReadOptions, TextArray, text_array
 from manyview.exceptions import DatasetError
+
+LETTER = re.compile(r"[^\W\d_]")
+MISSING_CELLS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none"})
+
+# Numbers, or cells that are text or NaN, or a mixture.
+Column: TypeAlias = "FloatArray | list[str | float]"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Roles:
-    """Which columns of a table are what, by position."""
+    """Which columns of a table are what, by position; features are all others."""
 
     ids: int | None
     labels: int | None
     features: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RawTable:
+    """A table as its file has it.
+
+    names : of all columns; `named` says whether the file has a header.
+    columns : cells by position, of those columns that were read as text.
+    numbers : (n_rows, n_features), where all features were read as numbers.
+    """
+
+    names: list[str]
+    named: bool
+    columns: Mapping[int, list[str]]
+    numbers: FloatArray | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,31 +62,164 @@ class Table:
     labels: TextArray | None
 
 
+class Refuse(Protocol):
+    """Makes the error about a cell that is not a number."""
+
+    def __call__(self, column: int, row: int, cell: str) -> DatasetError: ...
+
+
 def assign_roles(
-    path: Path, names: list[str], options: ReadOptions, *, features: bool
+    path: Path | str, names: list[str], options: ReadOptions, *, features: bool
 ) -> Roles:
-    """Find the sample names and the labels among the columns."""
+    """Find the sample names and the labels among the columns, by their names."""
     ids = _position(path, names, options.ids)
     # Only the first column can be taken for names without being asked for.
     if options.ids is None and len(names) > 1 and names[0].strip().lower() in ID_NAMES:
         ids = 0
     labels = _position(path, names, options.labels)
-    rest = [i for i in range(len(names)) if i not in (ids, labels)]
-    if not features and options.labels is None:
-        if len(rest) != 1:
-            msg = (
-                f"{path} has {len(rest)} columns that could be the labels "
-                f"({_shorten([names[i] for i in rest])}); say which with labels=."
-            )
-            raise DatasetError(msg)
-        labels = rest[0]
+    rest = tuple(i for i in range(len(names)) if i not in (ids, labels))
     if features and not rest:
         msg = f"{path} has no feature columns; its columns are {_shorten(names)}."
         raise DatasetError(msg)
-    return Roles(ids=ids, labels=labels, features=tuple(rest) if features else ())
+    if not features and options.labels is not None and labels is None:
+        msg = f"{path} has no column {options.labels!r}; it has {_shorten(names)}."
+        raise DatasetError(msg)
+    return Roles(ids=ids, labels=labels, features=rest)
 
 
-def _position(path: Path, names: list[str], wanted: str | None) -> int | None:
+def take_apart(
+    path: Path | str,
+    table: RawTable,
+    roles: Roles,
+    options: ReadOptions,
+    budget: Budget,
+    refuse: Refuse,
+    *,
+    features: bool,
+) -> Table:
+    """Sample names, labels and, if they are asked for, features of a table."""
+    ids, labels = roles.ids, roles.labels
+    rest = [i for i in roles.features if i in table.columns]
+    # A lone column holds the labels, or the feature, whatever it looks like.
+    if ids is None and options.ids is None and len(table.names) > 1:
+        ids = next((i for i in rest if _names_rows(table.columns[i])), None)
+        rest = [i for i in rest if i != ids]
+    found: tuple[str, ...] = tuple(table.names[i] for i in roles.features)
+    values = table.numbers if table.numbers is not None else np.empty((0, 0))
+    if features and table.numbers is None:
+        found, values = _as_features(path, table, rest, options, budget, refuse)
+    if not features and labels is None:
+        labels = _only_label(path, table.names, rest)
+
+    def text(column: int | None, what: str) -> TextArray | None:
+        if column is None:
+            return None
+        cells = [cell.strip() for cell in table.columns[column]]
+        return text_array(cells, f"{what} of {path}", budget)
+
+    return Table(
+        names=found,
+        named=table.named,
+        values=values,
+        ids=text(ids, "Sample ids"),
+        labels=text(labels, "Labels"),
+    )
+
+
+def is_header(cells: list[str]) -> bool:
+    """Whether a first row names columns; 0, 1, 2, ... are names as well."""
+    if [cell.strip() for cell in cells] == [str(i) for i in range(len(cells))]:
+        return len(cells) > 1
+    return not all(cell.strip() and as_float(cell) is not None for cell in cells)
+
+
+def as_float(cell: str) -> float | None:
+    """A cell as a number, NaN where it is missing, None where it is neither."""
+    if cell.strip().lower() in MISSING_CELLS:
+        return np.nan
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def not_a_number(where: str, name: str, cell: str) -> DatasetError:
+    """The error about a cell of text among the features."""
+    msg = (
+        f"{where}, column {name!r} holds {cell[:40]!r}, not a number. If that column "
+        "names samples or classes, say so with ids= or labels=; a column of text is "
+        "made numbers with encode='onehot' and left out with drop='text'."
+    )
+    return DatasetError(msg)
+
+
+def _names_rows(cells: list[str]) -> bool:
+    """Whether all cells are words, there, and different from each other.
+
+    Text without a letter is more likely a number that was spelled another way.
+    """
+    is_text = all(as_float(cell) is None and LETTER.search(cell) for cell in cells)
+    return is_text and len({*cells}) == len(cells)
+
+
+def _as_column(cells: list[str]) -> Column:
+    """Numbers if all cells are; else a list, with NaN for missing cells."""
+    numbers = [as_float(cell) for cell in cells]
+    if None not in numbers:
+        return np.array(numbers, dtype=np.float64)
+    return [
+        cell.strip() if number is None else number
+        for cell, number in zip(cells, numbers, strict=True)
+    ]
+
+
+def _is_text(cells: list[str | float]) -> bool:
+    """Whether no cell is a number: where some are, the others are mistakes."""
+    return all(isinstance(cell, str) or np.isnan(cell) for cell in cells)
+
+
+def _only_label(path: Path | str, names: list[str], rest: list[int]) -> int:
+    """The column of labels where nobody named it."""
+    if len(rest) != 1:
+        msg = (
+            f"{path} has {len(rest)} columns that could be the labels "
+            f"({_shorten([names[i] for i in rest])}); say which with labels=."
+        )
+        raise DatasetError(msg)
+    return rest[0]
+
+
+def _as_features(
+    path: Path | str,
+    table: RawTable,
+    rest: list[int],
+    options: ReadOptions,
+    budget: Budget,
+    refuse: Refuse,
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Names and values of the features, with text encoded or left out."""
+    parts: list[FloatArray] = []
+    names: list[str] = []
+    for position in rest:
+        name, cells = table.names[position], _as_column(table.columns[position])
+        if not isinstance(cells, list):
+            parts.append(cells[:, None])
+            names.append(name)
+        elif _is_text(cells) and options.encode == "onehot":
+            budget.take(path, 8 * len(cells) * len({*cells}))
+            added, encoded = one_hot(name, cells)
+            parts.append(encoded)
+            names += added
+        elif not _is_text(cells) or options.drop != "text":
+            row = next(i for i, cell in enumerate(cells) if isinstance(cell, str))
+            raise refuse(position, row, str(cells[row]))
+    if not parts:
+        msg = f"{path} has no feature columns; its columns are {_shorten(table.names)}."
+        raise DatasetError(msg)
+    return tuple(names), np.hstack(parts)
+
+
+def _position(path: Path | str, names: list[str], wanted: str | None) -> int | None:
     if wanted is None or wanted not in names:
         return None
     if names.count(wanted) > 1:

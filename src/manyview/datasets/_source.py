@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from manyview._annotated import Layer, UseRep
 from manyview.datasets._guards import Budget
 from manyview.datasets._model import View
 from manyview.exceptions import DatasetError
 
 TextArray = npt.NDArray[np.str_]
+Encode = Literal["onehot"]
+Drop = Literal["text"]
 
 # Headers that announce sample names rather than a feature; pandas leaves its index
 # unnamed.
@@ -31,6 +34,12 @@ class ReadOptions:
     variables: tuple[str, ...] | None = None
     # One file for all views: split a table by `view.feature` column names.
     several_views: bool = False
+    # Which matrices of annotated files are views.
+    use_rep: UseRep = None
+    layer: Layer = None
+    # What becomes of text among the features; without either it is refused.
+    encode: Encode | None = None
+    drop: Drop | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,10 +64,14 @@ class SourceLabels:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
-    """Everything one file gave."""
+    """Everything one file gave.
+
+    samples : all samples in order, where views of the file may lack some.
+    """
 
     views: tuple[SourceView, ...]
     labels: SourceLabels | None = None
+    samples: TextArray | None = None
 
 
 def as_text(values: npt.NDArray[Any], what: str, budget: Budget) -> TextArray:

@@ -1,0 +1,195 @@
+"""Which matrices of annotated data (AnnData, MuData, their files) are views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from manyview._arrays import ViewArray, as_array, stored_matrix
+from manyview._names import NamedView, feature_names
+from manyview.exceptions import ViewError
+
+Names: TypeAlias = str | Sequence[str]
+UseRep: TypeAlias = "Names | Mapping[str, Names] | None"
+Layer: TypeAlias = "str | Mapping[str, str] | None"
+Slot: TypeAlias = Literal["X", "layers", "obsm"]
+
+X = "X"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pick:
+    """A matrix that becomes a view.
+
+    view : its name. modality : where it is; None in an AnnData by itself.
+    slot, key : the matrix X, or an entry of layers or obsm.
+    """
+
+    view: str
+    modality: str | None
+    slot: Slot
+    key: str
+
+    @property
+    def place(self) -> str:
+        """Where the matrix is, for messages."""
+        inside = "X" if self.slot == X else f"{self.slot}[{self.key!r}]"
+        return inside if self.modality is None else f"{self.modality!r}, {inside}"
+
+
+def pick_matrices(
+    modalities: Sequence[str] | None, use_rep: UseRep, layer: Layer
+) -> tuple[Pick, ...]:
+    """One pick per view; `modalities` is None for an AnnData by itself."""
+    _check_modalities("use_rep", use_rep, modalities)
+    _check_modalities("layer", layer, modalities)
+    picks: list[Pick] = []
+    for modality in [None] if modalities is None else modalities:
+        chosen = _of_modality(use_rep, modality)
+        reps = [chosen or X] if isinstance(chosen, str | None) else list(chosen)
+        instead = _of_modality(layer, modality)
+        for rep in reps:
+            slot: Slot = "obsm" if rep != X else "layers" if instead else "X"
+            key = instead if slot == "layers" else rep
+            view = key if modality is None else modality
+            if modality is not None and len(reps) > 1:
+                view = f"{modality}:{key}"
+            picks.append(Pick(view=view, modality=modality, slot=slot, key=key))
+    if layer is not None and not any(pick.slot == "layers" for pick in picks):
+        msg = (
+            f"layer={layer!r} stands in for X, but use_rep={use_rep!r} takes no X. "
+            "Leave one of them out."
+        )
+        raise ViewError(msg)
+    names = [pick.view for pick in picks]
+    if not names or len(set(names)) < len(names):
+        msg = f"use_rep={use_rep!r} names {names} as views. Name each matrix once."
+        raise ViewError(msg)
+    return tuple(picks)
+
+
+def annotated_views(
+    data: Any, use_rep: UseRep = None, layer: Layer = None
+) -> dict[str, NamedView]:
+    """Views of an AnnData, a MuData or a dict of AnnData, by name.
+
+    Modalities may have different samples: the others then lack the view.
+    """
+    modalities, samples = split_modalities(data)
+    by_modality = modalities is not None
+    picks = pick_matrices(list(modalities) if by_modality else None, use_rep, layer)
+    views = {}
+    for pick in picks:
+        own = modalities[pick.modality] if by_modality else data
+        matrix = _matrix(own, pick)
+        array = as_array(matrix, pick.view)
+        if array is None or array.shape[0] != len(own.obs_names):
+            msg = f"{pick.place} is not a matrix with one row per sample."
+            raise ViewError(msg)
+        if by_modality:
+            array = spread_rows(array, sample_rows(samples, own), len(samples))
+        columns = feature_names(matrix if pick.slot == "obsm" else own)
+        views[pick.view] = NamedView(array=array, columns=columns, index=samples)
+    return views
+
+
+def split_modalities(data: Any) -> tuple[Any, Any]:
+    """Modalities by name, None for an AnnData; and the names of all samples."""
+    if isinstance(data, Mapping):
+        modalities = {str(name): own for name, own in data.items()}
+        samples = None
+        for own in modalities.values():
+            _check_unique(own)
+            names = own.obs_names
+            # By first appearance, as `align_views` does.
+            samples = (
+                names
+                if samples is None
+                else samples.append(names.difference(samples, sort=False))
+            )
+        return modalities, samples
+    return getattr(data, "mod", None), data.obs_names
+
+
+def sample_rows(samples: Any, modality: Any) -> npt.NDArray[np.intp]:
+    """Where the samples of a modality are among all."""
+    _check_unique(modality)
+    return np.asarray(samples.get_indexer(modality.obs_names))
+
+
+def spread_rows(
+    array: ViewArray, position: npt.NDArray[np.intp], n_samples: int
+) -> ViewArray:
+    """Place the rows of a modality among all samples; the others become missing."""
+    if array.shape[0] == n_samples and bool(np.all(position == np.arange(n_samples))):
+        return array
+    if sparse.issparse(array):
+        # A row whose only stored entry is NaN marks a missing sample.
+        rows = np.setdiff1d(np.arange(n_samples), position)
+        absent = sparse.csr_array(
+            (np.full(len(rows), np.nan), (rows, np.zeros_like(rows))),
+            shape=(n_samples, array.shape[1]),
+        )
+        entries = array.tocoo()
+        return sparse.csr_array(
+            sparse.coo_array(
+                (entries.data, (position[entries.row], entries.col)), shape=absent.shape
+            )
+            + absent
+        )
+    dtype = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
+    spread = np.full((n_samples, array.shape[1]), np.nan, dtype=dtype)
+    spread[position] = array
+    return spread
+
+
+def _of_modality(option: Any, modality: str | None) -> Any:
+    return option.get(modality) if isinstance(option, Mapping) else option
+
+
+def _check_modalities(name: str, option: Any, modalities: Sequence[str] | None) -> None:
+    if not isinstance(option, Mapping):
+        return
+    if modalities is None:
+        msg = (
+            f"{name}={dict(option)!r} goes by modality, and an AnnData has none. "
+            f"Pass names of its matrices."
+        )
+        raise ViewError(msg)
+    unknown = [key for key in option if key not in modalities]
+    if unknown:
+        msg = f"{name} names modality {unknown[0]!r}; there are {list(modalities)}."
+        raise ViewError(msg)
+
+
+def _matrix(own: Any, pick: Pick) -> Any:
+    if pick.slot == X:
+        matrix = own.X
+        if matrix is None:
+            msg = f"{pick.place} is empty. Choose a matrix with use_rep= or layer=."
+            raise ViewError(msg)
+    else:
+        entries = getattr(own, pick.slot)
+        if pick.key not in entries:
+            msg = (
+                f"There is no {pick.place}; {pick.slot} has {sorted(entries)}. Choose "
+                "with use_rep= (X or a key of obsm) and layer=."
+            )
+            raise ViewError(msg)
+        matrix = entries[pick.key]
+    return stored_matrix(matrix)
+
+
+def _check_unique(own: Any) -> None:
+    if not own.obs_names.is_unique:
+        twice = own.obs_names[own.obs_names.duplicated()][0]
+        msg = (
+            f"Sample {twice!r} occurs twice in obs_names. Make them unique, e.g. with "
+            "obs_names_make_unique()."
+        )
+        raise ViewError(msg)
