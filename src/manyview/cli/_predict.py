@@ -56,7 +56,6 @@ def predict_command(
       manyview predict demo/model.mvz handwritten --json
     """
     from manyview._model_file import load_model
-    from manyview.explain._margins import confidence as confidence_of
 
     file_path = None if as_json or str(out) == "-" else out
     if file_path is not None:
@@ -64,7 +63,7 @@ def predict_command(
     fitted = load_model(model)
     data = load_sources(make_request(sources, labels, ids, align, variables, header))
     assigned = fitted.assign(as_views(data))
-    clusters, confidence = assigned.labels, confidence_of(assigned)
+    clusters, confidence = assigned.labels, assigned.confidence
     names = sample_names(data)
     if as_json:
         _render.as_json(

@@ -6,12 +6,7 @@ from manyview.explain._features import (
     separating_features,
 )
 from manyview.explain._maps import SampleMap, map_samples
-from manyview.explain._margins import (
-    Explanation,
-    explain,
-    explain_labels,
-    relative_margins,
-)
+from manyview.explain._margins import Explanation, explain, explain_labels
 
 __all__ = [
     "Explanation",
@@ -21,6 +16,5 @@ __all__ = [
     "explain_labels",
     "map_samples",
     "names_of_features",
-    "relative_margins",
     "separating_features",
 ]

@@ -169,7 +169,8 @@ def _cluster_sums(
     squares = np.zeros((n_clusters, n_columns))
     origin: FloatArray | None = None
     for rows in row_blocks(array.shape[0], n_columns, SCAN_ELEMENTS):
-        keep = present[rows]
+        # Noise, -1, is neither inside nor outside.
+        keep = present[rows] & (labels[rows] >= 0)
         clusters = labels[rows][keep]
         n_rows = len(clusters)
         if not n_rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,18 +75,25 @@ def map_samples(
     if estimator is None:
         clustering = label_clustering(check_views(X), labels)
     else:
-        clustering = replace(clustering_of(estimator, X), labels=np.asarray(labels))
-    return map_clustering(clustering, max_samples, random_source(random_state))
+        clustering = clustering_of(estimator, X)
+    source = random_source(random_state)
+    return map_clustering(clustering, np.asarray(labels), max_samples, source)
 
 
 def map_clustering(
-    clustering: Clustering, max_samples: int, random_state: np.random.RandomState
+    clustering: Clustering,
+    labels: IntArray,
+    max_samples: int,
+    random_state: np.random.RandomState,
 ) -> SampleMap:
-    """The maps of a clustering, by the distances it is measured with."""
+    """The maps of a clustering, by the distances it is measured with.
+
+    labels : (n_samples,), by which the samples that are shown are drawn.
+    """
     width = sum(space.n_features for space in clustering.rows)
     affordable = max(FEWEST_SAMPLES, MOST_VALUES // width)
     n_shown = min(max_samples, affordable)
-    return _project(clustering, draw_samples(clustering.labels, n_shown, random_state))
+    return _project(clustering, draw_samples(labels, n_shown, random_state))
 
 
 def draw_samples(

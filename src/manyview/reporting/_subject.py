@@ -100,7 +100,9 @@ def study(
         method=method,
         clustering=clustering,
         explanation=explanation,
-        sample_map=map_clustering(clustering, options.max_samples, random_source(0)),
+        sample_map=map_clustering(
+            clustering, labels, options.max_samples, random_source(0)
+        ),
         effects=features_of_clusters(views, labels, options.feature_names),
         ids=ids,
         classes=classes,
