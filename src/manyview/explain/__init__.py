@@ -1,5 +1,6 @@
 """The numbers behind a report: how sure, which views, which features, where."""
 
+from manyview.explain._associations import Association, associate
 from manyview.explain._features import (
     FeatureEffect,
     names_of_features,
@@ -9,9 +10,11 @@ from manyview.explain._maps import SampleMap, map_samples
 from manyview.explain._margins import Explanation, explain, explain_labels
 
 __all__ = [
+    "Association",
     "Explanation",
     "FeatureEffect",
     "SampleMap",
+    "associate",
     "explain",
     "explain_labels",
     "map_samples",
