@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -202,6 +203,25 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         labels = self.labels_ if labels is None else np.asarray(labels)
         # The last one is what -1 points to.
         return np.asarray(np.array([*self._cluster_names(), NOISE])[labels])
+
+    def report(self, X: Any, **options: Any) -> Any:
+        """A report about the fit, shown inline by a notebook.
+
+        Parameters
+        ----------
+        X : same forms as in `fit`
+            The samples of the fit.
+        **options
+            As in `manyview.reporting.report_page`, such as ``title`` or ``target``.
+
+        Returns
+        -------
+        page : ReportPage
+            The page; ``save(path)`` writes it to a file.
+        """
+        # By name: clusterers do not depend on what is made of them.
+        reporting = importlib.import_module("manyview.reporting")
+        return reporting.report_page(self, X, **options)
 
     def _cluster_names(self) -> Sequence[str]:
         check_is_fitted(self)
