@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from manyview.cli import _options as opt
@@ -63,13 +64,18 @@ def predict_command(
     fitted = load_model(model)
     data = load_sources(make_request(sources, labels, ids, align, variables, header))
     assigned = fitted.assign(as_views(data))
-    clusters, confidence = assigned.labels, assigned.confidence
+    # Numbers of the fit: clusters of one name are one for their confidence only.
+    clusters = np.where(assigned.noise, -1, assigned.assigned)
+    confidence = assigned.confidence
+    renamed = hasattr(fitted, "cluster_names_")
+    cluster_names = fitted.named_labels(clusters).tolist() if renamed else None
     names = sample_names(data)
     if as_json:
         _render.as_json(
             {
                 "samples": names,
                 "clusters": clusters.tolist(),
+                **({} if cluster_names is None else {"names": cluster_names}),
                 "confidence": confidence.round(4).tolist(),
                 "scores": None
                 if data.target is None
@@ -82,6 +88,7 @@ def predict_command(
         sample_ids=names,
         labels=clusters,
         confidence=confidence,
+        cluster_names=cluster_names,
     )
     if file_path is None:
         write_labels(sys.stdout)
