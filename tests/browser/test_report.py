@@ -524,7 +524,7 @@ def test_every_control_and_picture_has_a_name(path, open_page):
     nameless = page.evaluate(
         """() => [...document.querySelectorAll("button, input, select, [role=img]")]
             .filter((e) => !(e.textContent.trim() || e.getAttribute("aria-label")
-                             || e.closest("label")))
+                             || e.closest("label") || e.labels?.length))
             .map((e) => e.outerHTML.slice(0, 80))"""
     )
     assert nameless == []
