@@ -9,11 +9,12 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from manyview import NSMVC, DatasetError, GraphNSMVC
-from manyview._model_file import load_model, save_model
+from manyview import NSMVC, DatasetError, GraphNSMVC, ViewKMeans, cluster
+from manyview._model_check import MEMBERSHIP
+from manyview._model_file import KINDS, load_model, save_model
 from tests.fuzz.mutate import sealed_model
 
 
@@ -168,6 +169,43 @@ def test_load_model_refuses_another_kind_of_model(saved_graph, estimator):
         load_model(path)
 
 
+@pytest.mark.parametrize("Estimator", sorted(KINDS.values(), key=str))
+def test_every_estimator_that_predicts_can_be_stored(Estimator, blobs, tmp_path):
+    views = dict(zip("abc", blobs[0], strict=True))
+    named = {"view": "b"} if Estimator is ViewKMeans else {}
+    model = Estimator(3, random_state=0, **named).fit(views)
+    model.rename_clusters({1: "middle"})
+    again = load_model(save_model(model, tmp_path / "m.mvz"))
+    assert set(vars(again)) == set(vars(model))
+    for name, value in vars(model).items():
+        if name != "_graph":
+            assert_same(getattr(again, name), value)
+    assert_array_equal(again.predict_proba(views), model.predict_proba(views))
+    assert_array_equal(again.named_labels(), model.named_labels())
+
+
+def test_kinds_are_all_that_predict():
+    predicting = {n for n in cluster.__all__ if hasattr(getattr(cluster, n), "predict")}
+    assert set(KINDS) == predicting
+
+
+def test_a_file_from_before_memberships_is_read(saved, blobs):
+    model, path = saved
+    forge(path, **dict.fromkeys(MEMBERSHIP))
+    again = load_model(path)
+    assert not hasattr(again, "membership_")
+    # The spread of the samples of the fit is that of the fit.
+    assert_allclose(again.predict_proba(blobs[0]), model.membership_, atol=1e-9)
+    assert_allclose(again.clustering(blobs[0]).membership, model.membership_, atol=1e-9)
+
+
+def test_noise_is_stored_where_the_threshold_allows_it(blobs, tmp_path):
+    model = NSMVC(3, n_init=1, random_state=0, outlier_threshold=1.0).fit(blobs[0])
+    assert (model.labels_ < 0).any()
+    again = load_model(save_model(model, tmp_path / "m.mvz"))
+    assert_array_equal(again.labels_, model.labels_)
+
+
 def test_round_trip_keeps_an_array_as_start_and_column_names(blobs, tmp_path):
     table = pd.DataFrame(np.hstack(blobs[0])).rename(columns=lambda c: f"f{c}")
     model = NSMVC(3, init=blobs[1], view_sizes=[4, 6, 3]).fit(table)
@@ -195,7 +233,7 @@ def test_a_file_from_before_feature_names_is_read(saved):
 
 
 def test_save_model_refuses_what_it_cannot_store(blobs, tmp_path):
-    with pytest.raises(DatasetError, match="expected a fitted NSMVC"):
+    with pytest.raises(DatasetError, match="expected a fitted estimator"):
         save_model(NSMVC(3), tmp_path / "m.mvz")
     model = NSMVC(3, n_init=1, init=lambda _v, _k, _r: blobs[1]).fit(blobs[0])
     with pytest.raises(DatasetError, match="init is a function"):
@@ -291,6 +329,12 @@ def forge(path, content=None, **arrays):
         ("history_n_selected", np.zeros((1, 3), dtype=int)),
         ("history_exponents", np.zeros(4)),
         ("history_stage", None),
+        ("membership_", np.ones((90, 4))),
+        ("membership_", None),
+        ("outlier_score_", np.full(90, np.nan)),
+        ("spread_temperature", np.array(0.0)),
+        ("spread_typical", np.ones((3, 2))),
+        ("spread_deviation", np.zeros(3)),
         ("centers_2", None),
     ],
     ids=str,
@@ -330,6 +374,9 @@ def test_load_model_refuses_arrays_that_do_not_fit(saved, name, array):
         (("scales",), []),
         (("scales", 0, "mode"), "other"),
         (("scales", 0), 5),
+        (("cluster_names",), ["a", "b"]),
+        (("cluster_names",), ["a", "b", ""]),
+        (("cluster_names",), ["a", "b", "\ud800"]),
         (("objective",), None),
         (("objective",), "much"),
     ],

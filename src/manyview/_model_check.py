@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from manyview._results import PaceRecord
+from manyview._results import IterationRecord, PaceRecord
 from manyview._scaling import SCALES
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -20,12 +20,15 @@ CheckGraph = Callable[[Mapping[str, Any], Arrays, list[int], int], list[int]]
 
 # Numbers in the state of NumPy's Mersenne twister.
 STATE_SIZE = 624
-PER_VIEW = (
-    "exponents_",
-    "thresholds_",
-    "view_losses_",
-    "unexplained_",
-    "view_weights_",
+# Estimators with paces, and what they have per view.
+PACED = ("NSMVC", "GraphNSMVC")
+PACED_PER_VIEW = ("exponents_", "thresholds_", "view_losses_")
+MEMBERSHIP = (
+    "membership_",
+    "outlier_score_",
+    "spread_temperature",
+    "spread_typical",
+    "spread_deviation",
 )
 HISTORY_PER_VIEW = frozenset({"view_losses", "exponents", "n_selected"})
 HISTORY_WHOLE = frozenset({"stage", "iteration", "n_moved", "n_selected"})
@@ -49,27 +52,80 @@ def check_model(
     for value in params.values():
         _check_param(value, arrays)
     n_views = len(n_features)
-    widths = n_features
+    used = _used_views(content, n_features)
+    paced = content["estimator"] in PACED
+    widths = used
+    need(paced or "graph" not in content, "graphs belong to another estimator")
     if "graph" in content:
         widths = check_graph(content["graph"], arrays, n_features, n_clusters)
     for space, width in enumerate(widths):
         check_array(arrays, f"centers_{space}", "f", (n_clusters, width), finite=True)
-    for v, width in enumerate(n_features):
+    for v, width in enumerate(used):
         check_array(arrays, f"shift_{v}", "f", (width,), finite=True)
         check_array(arrays, f"factor_{v}", "f", (width,), finite=True)
-    for name in PER_VIEW:
-        check_array(arrays, name, "f", (n_views,), finite=name != "unexplained_")
+    check_array(arrays, "view_weights_", "f", (n_views,), finite=True)
+    check_array(arrays, "unexplained_", "f", (len(used),))
+    for name in PACED_PER_VIEW if paced else ():
+        check_array(arrays, name, "f", (n_views,), finite=True)
+    if not paced:
+        check_array(arrays, "score_weights", "f", (len(used),), finite=True)
     labels = arrays["labels_"]
     check_array(arrays, "labels_", "iu", (labels.size,))
+    least = 0 if params.get("outlier_threshold") is None else -1
     need(
-        labels.size > 0 and labels.min() >= 0 and labels.max() < n_clusters,
-        f"labels_ has labels outside 0..{n_clusters - 1}",
+        labels.size > 0 and labels.min() >= least and labels.max() < n_clusters,
+        f"labels_ has labels outside {least}..{n_clusters - 1}",
     )
-    check_array(arrays, "joined_pace_", "iu", (n_views, labels.size))
-    _check_history(arrays, len(widths))
+    if paced:
+        check_array(arrays, "joined_pace_", "iu", (n_views, labels.size))
+    _check_history(arrays, len(widths), PaceRecord if paced else IterationRecord)
+    _check_membership(arrays, labels.size, n_clusters, len(widths))
+    _check_cluster_names(content.get("cluster_names"), n_clusters)
     if "feature_names_in_" in arrays:
         check_array(arrays, "feature_names_in_", "U", (sum(n_features),))
         "".join(arrays["feature_names_in_"].tolist()).encode("utf-8")
+
+
+def _used_views(content: Mapping[str, Any], n_features: list[int]) -> list[int]:
+    """Numbers of features of the views that take part."""
+    if content["estimator"] != "ViewKMeans":
+        used = n_features
+    else:
+        view = content["view"]
+        need(
+            type(view) is int and 0 <= view < len(n_features),
+            f"view is {view!r}, not one of {len(n_features)} views",
+        )
+        used = [n_features[view]]
+    need(len(content["scales"]) == len(used), "scales are not one per view")
+    return used
+
+
+def _check_membership(
+    arrays: Arrays, n_samples: int, n_clusters: int, n_spaces: int
+) -> None:
+    """Files of old, and models that were fitted on a cluster, have none."""
+    if not any(name in arrays for name in MEMBERSHIP):
+        return
+    check_array(arrays, "membership_", "f", (n_samples, n_clusters), finite=True)
+    check_array(arrays, "outlier_score_", "f", (n_samples,), finite=True)
+    check_array(arrays, "spread_temperature", "f", (), finite=True)
+    check_array(arrays, "spread_typical", "f", (n_spaces, n_clusters), finite=True)
+    check_array(arrays, "spread_deviation", "f", (n_spaces,), finite=True)
+    for name in ("spread_temperature", "spread_deviation"):
+        need(bool((arrays[name] > 0.0).all()), f"{name} is not positive")
+
+
+def _check_cluster_names(names: Any, n_clusters: int) -> None:
+    if names is None:
+        return
+    need(
+        isinstance(names, list)
+        and len(names) == n_clusters
+        and all(isinstance(name, str) and name.strip() for name in names),
+        "cluster_names are not one text per cluster",
+    )
+    "".join(names).encode("utf-8")
 
 
 def check_layout(content: Mapping[str, Any]) -> list[int]:
@@ -91,8 +147,8 @@ def check_layout(content: Mapping[str, Any]) -> list[int]:
         "n_features holds no positive whole numbers",
     )
     need(
-        isinstance(scales, list) and len(names) == len(n_features) == len(scales),
-        "names, n_features and scales differ in length",
+        isinstance(scales, list) and len(names) == len(n_features),
+        "names and n_features differ in length",
     )
     _check_feature_names(layout.get("feature_names", []), n_features)
     for scale in scales:
@@ -142,9 +198,9 @@ def _check_param(value: Any, arrays: Arrays) -> None:
     need(arrays[value["array"]].dtype.kind in "biuf", "a parameter holds no numbers")
 
 
-def _check_history(arrays: Arrays, n_views: int) -> None:
+def _check_history(arrays: Arrays, n_views: int, kind: type[IterationRecord]) -> None:
     n_records = len(arrays["history_stage"])
-    for name in PaceRecord.__dataclass_fields__:
+    for name in kind.__dataclass_fields__:
         shape = (n_records, n_views) if name in HISTORY_PER_VIEW else (n_records,)
         kinds = "iu" if name in HISTORY_WHOLE else "f"
         check_array(arrays, f"history_{name}", kinds, shape)

@@ -20,13 +20,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from manyview import cluster
 from manyview._files import whole_file
 from manyview._graph_file import check_graph, pack_graph, restore_graph
 from manyview._imputer_file import pack_imputer, restore_imputer, restore_layout
 from manyview._model_check import check_model
 from manyview._results import pack_history, unpack_history
 from manyview._scaling import ViewScale
-from manyview.cluster import NSMVC, GraphNSMVC
+from manyview.cluster import GraphNSMVC, ViewKMeans
+from manyview.cluster._membership import Spread
+from manyview.cluster._predictor import PredictingClusterer
 from manyview.datasets._guards import Budget
 from manyview.datasets._read_arrays import load_npz
 from manyview.exceptions import DatasetError
@@ -59,7 +62,7 @@ UNREADABLE = (
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-# Fitted arrays that need nothing but to be stored.
+# Fitted arrays that need nothing but to be stored, where an estimator has them.
 PLAIN_ARRAYS = (
     "labels_",
     "exponents_",
@@ -68,11 +71,18 @@ PLAIN_ARRAYS = (
     "unexplained_",
     "view_weights_",
     "joined_pace_",
+    "membership_",
+    "outlier_score_",
 )
+# Parts of the spread, see `cluster/_membership.py`.
+SPREAD = ("temperature", "typical", "deviation")
 
-
-# Estimators that can be stored, by the name in the file.
-KINDS: dict[str, type[NSMVC]] = {"NSMVC": NSMVC, "GraphNSMVC": GraphNSMVC}
+# Estimators that can be stored, by the name in the file: all that can predict.
+KINDS: dict[str, type[PredictingClusterer]] = {
+    name: found
+    for name in cluster.__all__
+    if issubclass(found := getattr(cluster, name), PredictingClusterer)
+}
 
 
 def can_save(model: Any) -> bool:
@@ -81,7 +91,7 @@ def can_save(model: Any) -> bool:
 
 
 def save_model(
-    model: NSMVC,
+    model: PredictingClusterer,
     path: str | os.PathLike[str],
     *,
     imputer: ViewImputer | None = None,
@@ -94,8 +104,8 @@ def save_model(
 
     Parameters
     ----------
-    model : NSMVC or GraphNSMVC
-        A fitted estimator. A callable ``init`` cannot be stored.
+    model : fitted estimator
+        One that has `predict`. A callable ``init`` cannot be stored.
     path : path-like
         Where to write; an existing file is replaced. ``.mvz`` is the usual suffix.
     imputer : ViewImputer, default=None
@@ -119,8 +129,8 @@ def save_model(
     """
     if not can_save(model) or not hasattr(model, "labels_"):
         msg = (
-            f"save_model got {type(model).__name__}, expected a fitted NSMVC or "
-            "GraphNSMVC. Call fit first; other estimators cannot be stored."
+            f"save_model got {type(model).__name__}, expected a fitted estimator that "
+            "can predict, such as GraphNSMVC. Call fit first; others cannot be stored."
         )
         raise DatasetError(msg)
     n_fitted = len(model._centers[0])
@@ -155,7 +165,7 @@ def save_model(
     return path
 
 
-def load_model(path: str | os.PathLike[str]) -> NSMVC:
+def load_model(path: str | os.PathLike[str]) -> Any:
     """Read a model written by `save_model`.
 
     Parameters
@@ -165,9 +175,8 @@ def load_model(path: str | os.PathLike[str]) -> NSMVC:
 
     Returns
     -------
-    model : NSMVC or GraphNSMVC
-        The fitted estimator; parameters, attributes and predictions are those of the
-        one that was saved.
+    model : fitted estimator
+        Parameters, attributes and predictions are those of the one that was saved.
 
     Raises
     ------
@@ -241,10 +250,16 @@ def _read_model(
         raise DatasetError(msg) from error
 
 
-def _to_json(model: NSMVC, arrays: Arrays) -> dict[str, Any]:
+def _to_json(model: Any, arrays: Arrays) -> dict[str, Any]:
     """Everything but arrays as JSON values; arrays go to `arrays` under their name."""
     for name in PLAIN_ARRAYS:
-        arrays[name] = getattr(model, name)
+        if hasattr(model, name):
+            arrays[name] = getattr(model, name)
+    if hasattr(model, "_spread"):
+        for name in SPREAD:
+            arrays[f"spread_{name}"] = np.asarray(getattr(model._spread, name))
+    if hasattr(model, "_score_weights"):
+        arrays["score_weights"] = model._score_weights
     for space, centers in enumerate(model._centers):
         arrays[f"centers_{space}"] = centers
     for v, scale in enumerate(model.scales_):
@@ -270,12 +285,16 @@ def _to_json(model: NSMVC, arrays: Arrays) -> dict[str, Any]:
         # Hexadecimal text keeps every bit, as JSON numbers need not.
         "objective": float(model.objective_).hex(),
     }
+    if hasattr(model, "cluster_names_"):
+        content["cluster_names"] = model.cluster_names_
+    if isinstance(model, ViewKMeans):
+        content["view"] = model.view_
     if isinstance(model, GraphNSMVC):
         content["graph"] = pack_graph(model, arrays)
     return content
 
 
-def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
+def _from_json(content: dict[str, Any], arrays: Arrays) -> Any:
     params = {
         name: _restored_param(value, arrays)
         for name, value in content["params"].items()
@@ -297,19 +316,39 @@ def _from_json(content: dict[str, Any], arrays: Arrays) -> NSMVC:
         for v, scale in enumerate(content["scales"])
     )
     for name in PLAIN_ARRAYS:
-        setattr(model, name, arrays[name])
+        if name in arrays:
+            setattr(model, name, arrays[name])
+    _restore_parts(model, content, arrays)
     model.objective_ = float.fromhex(content["objective"])
     model.history_ = unpack_history(arrays)
     model.n_iter_ = len(model.history_)
     if isinstance(model, GraphNSMVC):
         restore_graph(model, content["graph"], arrays)
-    scales = model._center_scales()
+    scales = (
+        model._center_scales() if hasattr(model, "_center_scales") else model.scales_
+    )
     model._centers = tuple(arrays[f"centers_{space}"] for space in range(len(scales)))
     model.cluster_centers_ = [
         scale.to_user_units(centers)
         for scale, centers in zip(scales, model._centers, strict=True)
     ]
     return model
+
+
+def _restore_parts(model: Any, content: dict[str, Any], arrays: Arrays) -> None:
+    """What only some models have."""
+    if "spread_temperature" in arrays:
+        model._spread = Spread(
+            temperature=float(arrays["spread_temperature"]),
+            typical=arrays["spread_typical"],
+            deviation=arrays["spread_deviation"],
+        )
+    if "score_weights" in arrays:
+        model._score_weights = arrays["score_weights"]
+    if content.get("cluster_names") is not None:
+        model.cluster_names_ = list(content["cluster_names"])
+    if isinstance(model, ViewKMeans):
+        model.view_ = content["view"]
 
 
 def _plain_param(name: str, value: Any, arrays: Arrays) -> Any:

@@ -55,17 +55,18 @@ def pack_history(
     """Records as arrays, one per field, for storage."""
     return {
         f"history_{name}": np.array([getattr(record, name) for record in history])
-        for name in PaceRecord.__dataclass_fields__
+        for name in history[0].__dataclass_fields__
     }
 
 
-def unpack_history(arrays: Mapping[str, Any]) -> tuple[PaceRecord, ...]:
+def unpack_history(arrays: Mapping[str, Any]) -> tuple[Any, ...]:
     """The records that `pack_history` was given."""
-    names = list(PaceRecord.__dataclass_fields__)
+    kind = PaceRecord if "history_exponents" in arrays else IterationRecord
+    names = list(kind.__dataclass_fields__)
     rows = zip(*(arrays[f"history_{name}"] for name in names), strict=True)
     # Scalars come back as Python's own, arrays as they are.
     plain = ([value if value.ndim else value.item() for value in row] for row in rows)
-    return tuple(PaceRecord(**dict(zip(names, row, strict=True))) for row in plain)
+    return tuple(kind(**dict(zip(names, row, strict=True))) for row in plain)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

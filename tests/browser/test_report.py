@@ -1,5 +1,9 @@
 """The report in a real browser: it works, stays offline and runs nothing foreign."""
 
+import ast
+import csv
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
@@ -37,6 +41,26 @@ def colorful(tmp_path_factory):
     return report(model, views, tmp_path_factory.mktemp("colorful") / "report.html")
 
 
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory):
+    """Samples without names, of which some are drawn."""
+    data = make_views(300, 3, (3, 4), random_state=0)
+    views = list(data.views)
+    model = NSMVC(3, n_init=1, random_state=0).fit(views)
+    file = tmp_path_factory.mktemp("numbered") / "report.html"
+    return report(model, views, file, max_samples=100)
+
+
+@pytest.fixture(scope="module")
+def formulas(tmp_path_factory):
+    data = make_views(60, 2, (3, 4), random_state=0)
+    views = list(data.views)
+    model = NSMVC(2, n_init=1, random_state=0).fit(views)
+    ids = ["=1+1", 'a, "b"', *(str(i) for i in range(58))]
+    file = tmp_path_factory.mktemp("formulas") / "report.html"
+    return report(model, views, file, sample_ids=ids)
+
+
 def scroll_through(page):
     """Open all folds, to the end and back, so that every figure is drawn."""
     page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
@@ -72,20 +96,22 @@ def pixels(page, index):
     """A map's picture, to see whether it changed."""
     wait_for_paint(page)
     return page.evaluate(
-        f"document.querySelectorAll('#maps canvas')[{index}].toDataURL()"
+        f"document.querySelectorAll('#stage canvas')[{index}].toDataURL()"
     )
 
 
 def position_of(page, sample, index):
     """Where a sample is drawn, in coordinates of the window."""
-    page.locator("#maps canvas").nth(index).scroll_into_view_if_needed()
+    page.locator("#stage canvas").nth(index).scroll_into_view_if_needed()
     return page.evaluate(
         """([sample, index]) => {
             const plane = manyview.readData("data-map").maps[index];
-            const canvas = document.querySelectorAll("#maps canvas")[index];
+            const canvas = document.querySelectorAll("#stage canvas")[index];
             const box = canvas.getBoundingClientRect();
-            const span = canvas.clientWidth - 20;
-            return [box.left + 10 + span * plane.x[sample] / 4095,
+            // The large map has its axes named at the left and below.
+            const left = index ? 10 : 32;
+            const span = canvas.clientWidth - left - 10;
+            return [box.left + left + span * plane.x[sample] / 4095,
                     box.top + 10 + span * (1 - plane.y[sample] / 4095)];
         }""",
         [sample, index],
@@ -193,31 +219,237 @@ def test_cluster_is_highlighted_by_click_key_and_chip(path, open_page):
     chip.focus()
     page.keyboard.press("Enter")
     assert chip.get_attribute("aria-pressed") == "true"
-    assert page.get_attribute("#maps", "data-highlight") == "2"
+    assert page.get_attribute("#stage", "data-highlight") == "2"
     after = [pixels(page, index) for index in range(4)]
     assert all(a != b for a, b in zip(before, after, strict=True))
     page.keyboard.press("Escape")
-    assert page.get_attribute("#maps", "data-highlight") == ""
+    assert page.get_attribute("#stage", "data-highlight") == ""
     assert [pixels(page, index) for index in range(4)] == before
     label = page.evaluate("manyview.readData('data-map').labels[9]")
     page.mouse.click(*position_of(page, 9, 0))
-    assert page.get_attribute("#maps", "data-highlight") == str(label)
+    assert page.get_attribute("#stage", "data-highlight") == str(label)
 
 
 def test_maps_can_be_coloured_by_confidence_and_class(path, open_page):
     page = open_page(path).page
     scroll_through(page)
     pictures = []
-    for value in ("cluster", "confidence", "class"):
+    legends = []
+    for value in ("cluster", "confidence", "class", "view-0"):
         page.select_option("#map-color", value)
         pictures.append(pixels(page, 0))
-    assert len(set(pictures)) == 3
+        legends.append(page.inner_text("#legend").split())
+    assert len(set(pictures[:3])) == 3
+    assert legends[0] == legends[3] == ["0", "1", "2", "3"]
+    assert legends[1][:5] == ["0", "0.25", "0.5", "0.75", "1"]
+    assert legends[2][:3] == ["a", "b", "c"]
+
+
+def test_the_lasso_selects_and_exports_what_it_surrounds(path, open_page, tmp_path):
+    opened = open_page(path)
+    page = opened.page
+    scroll_through(page)
+    page.click("#map-lasso")
+    canvas = page.locator("#stage canvas").first
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    corners = [(0.01, 0.01), (0.99, 0.01), (0.99, 0.5), (0.01, 0.5)]
+    places = [
+        (box["x"] + box["width"] * x, box["y"] + box["width"] * y) for x, y in corners
+    ]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=4)
+    page.mouse.up()
+    inside = page.evaluate(
+        """([half]) => {
+            const {y} = manyview.readData("data-map").maps[0];
+            const side = document.querySelector("#stage canvas").clientWidth;
+            const below = (v) => 10 + (side - 42) * (1 - v / 4095);
+            return y.filter((v) => below(v) < half * side).length;
+        }""",
+        [0.5],
+    )
+    assert 0 < inside < 240
+    text = page.text_content("#map-selection")
+    assert text.startswith(f"{inside} samples selected: ")
+    lines = saved(page, "#export-selection", tmp_path).read_text().splitlines()
+    assert lines[0] == "sample,cluster,name,confidence"
+    assert len(lines) == inside + 1
+    page.keyboard.press("Escape")
+    assert page.text_content("#map-selection") == ""
+    assert page.locator("#export-selection").is_hidden()
+    assert opened.complaints == []
+
+
+def test_the_large_map_zooms_and_returns(path, open_page):
+    page = open_page(path).page
+    scroll_through(page)
+    whole, small = pixels(page, 0), pixels(page, 1)
+    page.click("#map-in")
+    assert pixels(page, 0) != whole
+    assert pixels(page, 1) == small
+    page.click("#map-all")
+    page.mouse.move(5, 5)
+    assert pixels(page, 0) == whole
+
+
+def saved(page, button, folder):
+    """The file that a button saves."""
+    with page.expect_download() as download:
+        page.locator(button).first.click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def test_labels_are_exported_with_names_and_without_formulas(
+    open_page, tmp_path, formulas
+):
+    opened = open_page(formulas)
+    page = opened.page
+    every = page.evaluate("manyview.readData('data-samples')")
+    with saved(page, "#export-labels", tmp_path).open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows[0]["sample"] == "'=1+1"
+    assert rows[1]["sample"] == 'a, "b"'
+    assert [int(row["cluster"]) for row in rows] == every["labels"]
+    for row, confidence in zip(rows, every["confidence"], strict=True):
+        assert float(row["confidence"]) == confidence / 1000
+    assert [url[:5] for url in opened.requests if not url.startswith("blob")] == [
+        "file:"
+    ]
+    assert opened.complaints == []
+
+
+def test_figures_and_maps_are_saved_as_svg_and_png(path, open_page, tmp_path):
+    opened = open_page(path)
+    page = opened.page
+    scroll_through(page)
+    for name in ("sizes", "agreement", "map-0", "map-2"):
+        drawing = saved(page, f"[data-save=svg][data-name={name}]", tmp_path)
+        assert drawing.name == f"{name}.svg"
+        root = ElementTree.parse(drawing).getroot()
+        assert root.tag.endswith("svg")
+        assert len(list(root.iter())) > 20
+        picture = saved(page, f"[data-save=png][data-name={name}]", tmp_path)
+        assert picture.read_bytes().startswith(b"\x89PNG")
+    outside = [url for url in opened.requests if not url.startswith(("blob:", "data:"))]
+    assert [url[:5] for url in outside] == ["file:"]
+    assert opened.complaints == []
+
+
+def test_clusters_are_renamed_everywhere(path, open_page, tmp_path):
+    opened = open_page(path)
+    page = opened.page
+    scroll_through(page)
+    page.fill("[data-rename='1']", NASTY)
+    page.fill("[data-rename='2']", "T cells")
+    page.keyboard.press("Tab")
+    wait_for_paint(page)
+    assert page.text_content("[data-cluster='2']").strip() == "T cells"
+    assert NASTY in page.text_content("#clusters table")
+    assert "Cluster T cells" in page.inner_text("#features")
+    ticks = page.locator("[data-figure='figure-sizes'] .xtick text")
+    assert ticks.all_text_contents() == ["0", NASTY, "T cells", "3"]
+    member = page.evaluate("manyview.readData('data-map').labels.indexOf(2)")
+    page.fill(
+        "#map-find", page.evaluate(f"manyview.readData('data-map').ids[{member}]")
+    )
+    assert "cluster T cells" in page.text_content("#map-tip")
+    with saved(page, "#export-labels", tmp_path).open(newline="") as file:
+        names = {row["cluster"]: row["name"] for row in csv.DictReader(file)}
+    assert names == {"0": "0", "1": NASTY, "2": "T cells", "3": "3"}
+    code = page.text_content("#rename code")
+    assert code.startswith("model.rename_clusters({1: ")
+    assert ast.literal_eval(code[22:-1]) == {1: NASTY, 2: "T cells"}
+    assert opened.complaints == []
+
+
+@pytest.mark.parametrize("width", [1400, 1920])
+def test_nothing_is_wider_than_the_paper(path, open_page, width):
+    page = open_page(path, viewport={"width": width, "height": 900}).page
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    wait_for_paint(page)
+    too_wide = page.evaluate(
+        """() => {
+            const paper = document.querySelector("main").getBoundingClientRect();
+            return [...document.querySelectorAll(".main-svg, canvas, table, h2, p")]
+                .filter((e) => e.getBoundingClientRect().right > paper.right + 1)
+                .map((e) => e.outerHTML.slice(0, 60));
+        }"""
+    )
+    assert too_wide == []
+    # Charts keep to their frames: below them, the next thing begins.
+    assert page.evaluate(
+        """[...document.querySelectorAll(".figure")].every((figure) =>
+            figure.querySelector(".main-svg").getBoundingClientRect().height
+            <= figure.clientHeight + 1)"""
+    )
+
+
+def test_a_wide_table_keeps_its_first_column_in_sight(path, open_page):
+    page = open_page(path, viewport={"width": 360, "height": 800}, is_mobile=True).page
+    table = page.locator("#disagreement .scroll, #pacing .scroll").first
+    table.scroll_into_view_if_needed()
+    table.evaluate("(element) => { element.scrollLeft = 120; }")
+    wait_for_paint(page)
+    assert table.evaluate(
+        """(element) => {
+            const cell = element.querySelector("tbody td:first-child");
+            return cell.getBoundingClientRect().left
+                - element.getBoundingClientRect().left;
+        }"""
+    ) == pytest.approx(0, abs=1)
+
+
+def test_a_notebook_shows_the_page_in_a_frame(open_page, tmp_path):
+    data = make_views(60, 2, (3, 4), random_state=0)
+    model = NSMVC(2, n_init=1, random_state=0).fit(list(data.views))
+    shown = model.report(list(data.views), title="Inline")
+    file = tmp_path / "notebook.html"
+    file.write_text(f"<button id='theme'></button>{shown._repr_html_()}", "utf-8")
+    opened = open_page(file)
+    frame = opened.page.frame_locator("iframe")
+    frame.locator("h1", has_text="Inline").wait_for()
+    frame.locator("#clusters").scroll_into_view_if_needed()
+    frame.locator("#clusters .main-svg").first.wait_for(state="attached")
+    with opened.page.expect_download() as download:
+        frame.locator("#export-labels").click()
+    assert download.value.suggested_filename == "labels.csv"
+    assert opened.complaints == []
 
 
 def test_a_sample_that_is_not_there_is_said_so(path, open_page):
     page = open_page(path).page
     page.fill("#map-find", "nobody")
-    assert page.text_content("#map-answer") == "not among the samples shown"
+    assert page.text_content("#map-answer") == "not among the samples"
+
+
+def test_an_exact_id_comes_first_and_what_is_not_drawn_is_said_so(open_page, numbered):
+    page = open_page(numbered).page
+    shown = set(page.evaluate("manyview.readData('data-map').ids"))
+    drawn = max(shown, key=int)
+    page.fill("#map-find", drawn)
+    assert page.text_content("#map-answer").startswith(f"{drawn}, cluster ")
+    hidden = next(str(i) for i in range(300) if str(i) not in shown)
+    page.fill("#map-find", hidden)
+    answer = page.text_content("#map-answer")
+    assert answer.startswith(f"{hidden}, cluster ")
+    assert answer.endswith("not drawn on the maps")
+    assert page.locator("#map-tip").is_hidden()
+    page.fill("#map-find", "300")
+    assert page.text_content("#map-answer") == "not among the samples"
+
+
+def test_a_beginning_finds_the_first_and_says_so(path, open_page):
+    page = open_page(path).page
+    page.fill("#map-find", "id-23")
+    answer = page.text_content("#map-answer")
+    assert answer.startswith("no sample is called so; the first of 11 that begin so")
+    assert page.text_content("#map-tip strong").startswith("id-23 ")
 
 
 def test_tables_sort_by_click_and_keyboard(path, open_page):
@@ -292,7 +524,7 @@ def test_every_control_and_picture_has_a_name(path, open_page):
     nameless = page.evaluate(
         """() => [...document.querySelectorAll("button, input, select, [role=img]")]
             .filter((e) => !(e.textContent.trim() || e.getAttribute("aria-label")
-                             || e.closest("label")))
+                             || e.closest("label") || e.labels?.length))
             .map((e) => e.outerHTML.slice(0, 80))"""
     )
     assert nameless == []

@@ -112,7 +112,7 @@ def test_cluster_checks_every_view_once(run, files, views, monkeypatch, method, 
 
 def test_cluster_writes_results_of_methods_without_a_model_file(run, files, views):
     out = files / "result"
-    words = ("--method", "camvc", "--out", out)
+    words = ("--method", "coreg", "--out", out)
     done = run("cluster", *views, "-k", 3, *QUICK, *words)
     assert done.code == 0, done.err
     names = sorted(path.name for path in out.iterdir())

@@ -36,11 +36,12 @@ def test_predict_prints_clusters_and_confidence(run, files, result, blobs):
     assert len(lines) == 91
     model = load_model(result / "model.mvz")
     views = dict(zip(("rna", "protein", "image"), blobs[0], strict=True))
-    scores = np.sort(model.transform(views) ** 2, axis=1)
     parts = [line.split(",") for line in lines[1:]]
     assert [int(part[1]) for part in parts] == model.predict(views).tolist()
     assert_allclose(
-        [float(part[2]) for part in parts], 1 - scores[:, 0] / scores[:, 1], atol=1e-4
+        [float(part[2]) for part in parts],
+        model.predict_proba(views).max(axis=1),
+        atol=1e-4,
     )
 
 

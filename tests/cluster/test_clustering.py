@@ -10,7 +10,7 @@ import manyview.cluster
 from manyview import NSMVC, GraphNSMVC, ViewError
 from manyview._views import check_views
 from manyview.cluster._clustering import label_clustering
-from manyview.explain import explain, map_samples, relative_margins
+from manyview.explain import explain, map_samples
 from manyview.explain._margins import explain_clustering
 
 ESTIMATORS = [getattr(manyview.cluster, name) for name in manyview.cluster.__all__]
@@ -83,7 +83,7 @@ def test_assign_gives_new_samples_the_labels_of_predict(named):
     new = {name: view[::2] + 0.01 for name, view in named.items()}
     found = model.assign(new)
     assert_array_equal(found.labels, model.predict(new))
-    expected = relative_margins(model.transform(new) ** 2, found.labels)
+    expected = model.predict_proba(new).max(axis=1)
     assert_allclose(explain_clustering(found).confidence, expected, atol=1e-9)
 
 
@@ -93,7 +93,7 @@ def test_graph_clustering_measures_embeddings_and_names_the_views(named):
     assert len(clustering.rows) == len(model.embedding_names_)
     assert clustering.views.n_features == tuple(v.shape[1] for v in named.values())
     explanation = explain(model, named)
-    expected = relative_margins(model.transform(named) ** 2, model.labels_)
+    expected = model.membership_.max(axis=1)
     assert_allclose(explanation.confidence, expected, atol=1e-9)
     assert len(map_samples(named, model.labels_, estimator=model).views) == 3
 

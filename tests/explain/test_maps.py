@@ -1,6 +1,7 @@
 """Maps of samples."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from manyview import NSMVC
@@ -62,3 +63,35 @@ def test_map_puts_whoever_lacks_a_view_at_its_mean():
     found = map_samples([words, np.ones((6, 1))], [0, 0, 1, 1, 2, 2])
     assert_allclose(found.fused[5], 0, atol=1e-12)
     assert np.abs(found.fused[:5]).max() > 0.1
+
+
+def test_axes_are_named_with_their_shares_of_the_variance(blobs):
+    view = blobs[0][0][:, :2]
+    found = map_samples([view], blobs[1])
+    scaled = (view - view.mean(axis=0)) / np.ptp(view, axis=0)
+    spread = np.sort(np.linalg.eigvalsh(scaled.T @ scaled))[::-1]
+    first, second = spread / spread.sum()
+    expected = f"principal axis 1 ({first:.0%})", f"principal axis 2 ({second:.0%})"
+    assert found.view_axes == (expected,)
+
+
+def test_axes_without_umap_are_principal(blobs, monkeypatch):
+    monkeypatch.setattr("manyview.explain._maps.has_umap", lambda: False)
+    found = map_samples(blobs[0], blobs[1])
+    assert found.axes[0].startswith("principal axis 1 (")
+
+
+@pytest.mark.companions
+@pytest.mark.filterwarnings("ignore")
+def test_all_views_are_laid_out_by_umap(blobs):
+    pytest.importorskip("umap")
+    found = map_samples(blobs[0], blobs[1])
+    assert found.axes == ("UMAP 1", "UMAP 2")
+    assert found.fused.shape == (90, 2)
+    assert_array_equal(map_samples(blobs[0], blobs[1]).fused, found.fused)
+    # Clusters far apart stay apart: the nearest neighbour is of the same one.
+    gaps = np.linalg.norm(found.fused[:, None] - found.fused, axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    assert_array_equal(blobs[1][gaps.argmin(axis=1)], blobs[1])
+    few = map_samples([view[:20] for view in blobs[0]], blobs[1][:20])
+    assert few.axes[0].startswith("principal axis")

@@ -6,38 +6,30 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from manyview import NSMVC, ViewError
-from manyview.explain import explain, explain_labels, relative_margins
+from manyview.explain import explain, explain_labels
 
 # Two views of four samples on a line; clusters {0, 1} and {2, 3}.
 NEAR = np.array([[0.0], [2.0], [10.0], [12.0]])
 LABELS = np.array([0, 0, 1, 1])
 
 
-def test_relative_margins_by_hand():
-    scores = np.array([[1.0, 4.0, 9.0], [9.0, 4.0, 1.0], [5.0, 5.0, 6.0], [0, 0, 3]])
-    margins = relative_margins(scores, np.array([0, 2, 1, 0]))
-    assert_allclose(margins, [0.75, 0.75, 0.0, 0.0])
-
-
-def test_relative_margins_never_negative_off_the_nearest_cluster():
-    assert_array_equal(relative_margins(np.array([[4.0, 1.0]]), np.array([0])), [0.0])
-
-
-def test_relative_margins_of_a_single_cluster_are_one():
-    assert_array_equal(
-        relative_margins(np.ones((2, 1)), np.zeros(2, dtype=int)), [1, 1]
-    )
-
-
 def test_explain_labels_by_hand():
-    # Centres are 1 and 11: sample 0 is 1 from its own, 11 from the other.
+    # Every sample is equally far from its centre: nothing is left to doubt.
     explanation = explain_labels([NEAR], LABELS)
-    far, close = 1 - 1 / 121, 1 - 1 / 81
-    assert_allclose(explanation.confidence, [far, close, close, far], rtol=1e-9)
+    assert_allclose(explanation.confidence, np.ones(4))
     # Within: 4 samples at distance 1. Total: distances 6, 4, 4, 6 to the mean 6.
     assert_allclose(explanation.unexplained, [4 / 104])
     assert_array_equal(explanation.agreement, [1.0])
     assert_array_equal(explanation.disagreement, [0, 0, 0, 0])
+
+
+def test_confidence_of_labels_by_hand():
+    # Centres are 2 and 11; squared distances to the own one are 4, 1, 9 and 1, 1.
+    view = np.array([[0.0], [1.0], [5.0], [10.0], [12.0]])
+    explanation = explain_labels([view], np.array([0, 0, 0, 1, 1]))
+    spread = np.std([4, 1, 9, 1, 1])
+    margins = np.array([121 - 4, 100 - 1, 36 - 9, 64 - 1, 100 - 1])
+    assert_allclose(explanation.confidence, 1 / (1 + np.exp(-margins / spread)))
 
 
 def test_explain_labels_finds_the_view_that_wants_something_else():
@@ -79,8 +71,7 @@ def test_explain_uses_the_distances_of_nsmvc(blobs):
     views, _ = blobs
     model = NSMVC(3, n_init=2, random_state=0).fit(views)
     explanation = explain(model, views)
-    scores = np.sort(model.transform(views) ** 2, axis=1)
-    assert_allclose(explanation.confidence, 1 - scores[:, 0] / scores[:, 1])
+    assert_allclose(explanation.confidence, model.membership_.max(axis=1))
     assert_allclose(explanation.unexplained, model.unexplained_)
     assert_allclose(explanation.weights.sum(), 1.0)
     for v, view in enumerate(views):

@@ -13,7 +13,7 @@ from manyview._views import check_views
 from manyview.cluster._clustering import label_clustering
 from manyview.model_selection import ClusterCountChoice
 from manyview.reporting import report
-from manyview.reporting._report import _whole_numbers, write_report
+from manyview.reporting._report import _map_columns, _whole_numbers, write_report
 from manyview.reporting._subject import ReportOptions
 
 NASTY = '<img src=x onerror="alert(1)">'
@@ -191,3 +191,97 @@ def test_whole_numbers_keep_both_axes_to_scale():
     assert plane["x"][:2] == pytest.approx([0, 4095], abs=10)
     assert plane["y"][1] - plane["y"][0] == pytest.approx(4095 / 2, abs=10)
     assert plane["x"][2] is None
+
+
+def test_report_leads_with_the_map(page):
+    headings = re.findall(r'<section id="(\w+)"', page)
+    assert headings[:2] == ["map", "clusters"]
+    content = block(page, "data-map")
+    assert all(len(plane["axes"]) == 2 for plane in content["maps"])
+    assert len(content["viewLabels"]) == len(content["viewNames"]) == 3
+
+
+def test_report_names_the_view_that_agrees_most_or_says_they_tie(page, tmp_path):
+    # Three views that all choose the final clusters: none is the best.
+    assert "all agree with the result equally often" in words(page)
+    near = np.array([[0.0], [2.0], [10.0], [12.0]])
+    other = np.array([[0.0], [9.0], [9.0], [11.0]])
+    for views, sentence in [
+        ({"a": near, "b": other}, "; a agrees with the result most often"),
+        ({"a": near, "b": other, "c": near}, "; a and c agree with the result most"),
+    ]:
+        clustering = label_clustering(check_views(views), [0, 0, 1, 1])
+        path = write_report(tmp_path / "r.html", clustering, ReportOptions(), method="")
+        assert sentence in words(path.read_text(encoding="utf-8"))
+
+
+def test_report_holds_all_samples_for_finding_and_export(fitted, tmp_path):
+    model, views, _ = fitted
+    ids = [f"id {i}" for i in range(90)]
+    path = report(model, views, tmp_path / "r.html", max_samples=40, sample_ids=ids)
+    content = block(path.read_text(encoding="utf-8"), "data-samples")
+    assert content["ids"] == ids
+    assert content["labels"] == model.labels_.tolist()
+    expected = np.round(1000 * model.membership_.max(axis=1)).tolist()
+    assert content["confidence"] == expected
+    numbered = report(model, views, tmp_path / "n.html").read_text(encoding="utf-8")
+    assert block(numbered, "data-samples")["ids"] is None
+
+
+def test_report_of_too_many_samples_leaves_labels_to_the_file(
+    fitted, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("manyview.reporting._report.MOST_LISTED", 89)
+    model, views, _ = fitted
+    page = report(model, views, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert block(page, "data-samples") is None
+    assert "labels.csv beside this page has the labels" in words(page)
+
+
+def test_report_shows_p_values_and_says_what_they_are_worth(page):
+    text = words(page)
+    assert re.search(r"p (< 1e-16|[\d.e-]+), FDR (< 1e-16|[\d.e-]+)", text)
+    assert "Both describe and prove nothing" in text
+
+
+def test_report_tests_known_columns(fitted, tmp_path):
+    model, views, truth = fitted
+    columns = {"type": [f"{NASTY} {t}" for t in truth], "age": np.arange(90.0)}
+    page = report(model, views, tmp_path / "r.html", covariates=columns)
+    text = words(page.read_text(encoding="utf-8"))
+    assert "type 90 chi-square 180 1.00 < 1e-16" in text
+    assert "age 90 Kruskal-Wallis" in text
+    assert "<img" not in page.read_text(encoding="utf-8")
+
+
+def test_report_shows_names_noise_and_merged_clusters(blobs):
+    model = NSMVC(3, n_init=1, random_state=0, outlier_threshold=1.0).fit(blobs[0])
+    model.rename_clusters({0: "T cells", 2: "T cells", 1: NASTY})
+    n_noise = int((model.labels_ < 0).sum())
+    page = model.report(blobs[0]).html
+    text = words(page)
+    assert "90 samples in 2 clusters" in text
+    assert f"{n_noise} samples fit no cluster" in text
+    assert "Cluster T cells" in text
+    sizes = block(page, "figure-sizes")["data"][0]
+    assert sizes["x"] == ["T cells", html.escape(NASTY, quote=False)]
+    assert sum(sizes["y"]) == 90 - n_noise
+    assert block(page, "data-map")["labels"].count(-1) == n_noise
+    assert "<img" not in page
+
+
+def test_a_page_shows_itself_in_a_frame_and_can_be_saved(fitted, tmp_path):
+    model, views, _ = fitted
+    page = model.report(views, title=NASTY)
+    frame = page._repr_html_()
+    assert frame.startswith("<iframe srcdoc=")
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', frame)[1]) == page.html
+    assert "allow-same-origin" not in frame
+    path = page.save(tmp_path / "r.html")
+    assert path.read_text(encoding="utf-8") == page.html
+    assert "MB" in repr(page)
+
+
+@pytest.mark.parametrize(("n_maps", "columns"), [(1, 1), (6, 6), (7, 4), (9, 3)])
+def test_small_maps_leave_few_holes(n_maps, columns):
+    assert _map_columns(n_maps) == columns

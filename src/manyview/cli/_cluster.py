@@ -14,6 +14,11 @@ import typer
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
 from manyview.cli._annotate import check_write, write_annotated
+from manyview.cli._covariates import (
+    CovariatesOption,
+    SurvivalOption,
+    check_covariates,
+)
 from manyview.cli._dask import DASK_METHODS, run_on_dask
 from manyview.cli._progress import choice_progress, fit_progress
 from manyview.cli._sources import (
@@ -59,6 +64,17 @@ AssignmentOption = Annotated[
     opt.Assignment | None,
     typer.Option(
         help="NSMVC's step: one sample at a time as published, or all at once.",
+        rich_help_panel=opt.METHOD,
+        show_default=False,
+    ),
+]
+OutlierThreshold = Annotated[
+    float | None,
+    typer.Option(
+        "--outlier-threshold",
+        metavar="SCORE",
+        help="NSMVC and GraphNSMVC: samples with a higher outlier score get the label "
+        "-1, noise. 5 is a cautious choice.",
         rich_help_panel=opt.METHOD,
         show_default=False,
     ),
@@ -119,6 +135,9 @@ def cluster_command(
     n_init: opt.NInit = None,
     scale: opt.ScaleOption = None,
     assignment: AssignmentOption = None,
+    outlier_threshold: OutlierThreshold = None,
+    covariates: CovariatesOption = None,
+    survival: SurvivalOption = None,
     dask: DaskAddress = None,
     checkpoint: CheckpointFolder = None,
     write: WriteFile = None,
@@ -154,11 +173,14 @@ def cluster_command(
         _output.check_folder(folder, force=force)
         if not _output.can_report():
             _render.note(_output.no_report(_output.REPORT))
+    check_covariates(covariates, survival)
     settings: dict[str, Any] = {"random_state": seed, **opt.scale_setting(scale)}
     if n_init is not None:
         settings["n_init"] = n_init
     if assignment is not None:
         settings["assignment"] = assignment.value
+    if outlier_threshold is not None:
+        settings["outlier_threshold"] = outlier_threshold
     request = make_request(
         sources,
         labels=labels,
@@ -180,9 +202,12 @@ def cluster_command(
         result = _run(request, opt.make_estimator(method, settings), counts, command)
     else:
         _check_dask_options(request, method, assignment, counts)
+        _refuse_with_dask("--outlier-threshold", outlier_threshold)
+        _refuse_with_dask("--covariates", covariates)
         settings |= {"n_clusters": counts[0], "checkpoint": checkpoint}
         settings.pop("assignment", None)
         result = run_on_dask(request, method, settings, address=dask, command=command)
+    result = result.with_covariates(covariates, survival)
     content = result.summarise()
     names = []
     if folder is not None or write is not None:
@@ -277,6 +302,12 @@ def _choose(views: ViewSet, counts: range, estimator: Any) -> ClusterCountChoice
 def _refuse_alone(option: str, value: Any) -> None:
     if value is not None:
         msg = f"{option} is for fits on a cluster. Add --dask."
+        raise typer.BadParameter(msg, param_hint=option)
+
+
+def _refuse_with_dask(option: str, value: Any) -> None:
+    if value is not None:
+        msg = f"{option} is for fits on this machine. Leave it or --dask out."
         raise typer.BadParameter(msg, param_hint=option)
 
 

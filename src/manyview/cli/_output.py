@@ -211,10 +211,11 @@ def write_labels(
     labels: IntArray,
     confidence: FloatArray | None,
     *,
+    cluster_names: Sequence[str] | None = None,
     view_names: Sequence[str] = (),
     joined_pace: IntArray | None = None,
 ) -> None:
-    """Labels as CSV, with confidence and paces of joining where they are known.
+    """Labels as CSV, with names, confidence and paces where they are known.
 
     A sample name that a spreadsheet would run as a formula gets an apostrophe in front.
     On a terminal, control characters are shown as their codes.
@@ -223,6 +224,9 @@ def write_labels(
     writer = csv.writer(file, lineterminator="\n")
     header = ["sample", "cluster"]
     columns: list[Any] = [[shown(escape(str(n))) for n in sample_ids], labels.tolist()]
+    if cluster_names is not None:
+        header.append("name")
+        columns.append([shown(escape(name)) for name in cluster_names])
     if confidence is not None:
         header.append("confidence")
         columns.append([f"{c:.4f}" for c in confidence.tolist()])

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from manyview.cli import _options as opt
@@ -66,7 +67,6 @@ def predict_command(
     """
     from manyview._model_file import load_imputer, load_model
     from manyview.cli._result import scores
-    from manyview.explain._margins import confidence as confidence_of
 
     file_path = None if as_json or str(out) == "-" else out
     if file_path is not None:
@@ -94,13 +94,18 @@ def predict_command(
     else:
         views = imputer.transform(views)
     assigned = fitted.assign(views)
-    clusters, confidence = assigned.labels, confidence_of(assigned)
+    # Numbers of the fit: clusters of one name are one for their confidence only.
+    clusters = np.where(assigned.noise, -1, assigned.assigned)
+    confidence = assigned.confidence
+    renamed = hasattr(fitted, "cluster_names_")
+    cluster_names = fitted.named_labels(clusters).tolist() if renamed else None
     names = sample_names(data)
     if as_json:
         _render.as_json(
             {
                 "samples": names,
                 "clusters": clusters.tolist(),
+                **({} if cluster_names is None else {"names": cluster_names}),
                 "confidence": confidence.round(4).tolist(),
                 "scores": None
                 if data.target is None
@@ -113,6 +118,7 @@ def predict_command(
         sample_ids=names,
         labels=clusters,
         confidence=confidence,
+        cluster_names=cluster_names,
     )
     if file_path is None:
         write_labels(sys.stdout)

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyview._extras import import_extra
+from manyview._typing import FloatArray
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
+from manyview.cli._covariates import (
+    Covariates,
+    CovariatesOption,
+    SurvivalOption,
+    read_covariates,
+)
 from manyview.cli._sources import (
     Request,
     as_views,
@@ -43,9 +50,25 @@ OutReport = Annotated[
 ]
 
 
+Renaming = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rename",
+        metavar="NUMBER=NAME",
+        help="Name of a cluster, such as '0=T cells'; may be repeated. Kept in the "
+        "folder's model and labels. Clusters of one name are shown as one.",
+        rich_help_panel=opt.OUTPUT,
+        show_default=False,
+    ),
+]
+
+
 def report_command(
     result: ResultFolder,
     out: OutReport = None,
+    rename: Renaming = None,
+    covariates: CovariatesOption = None,
+    survival: SurvivalOption = None,
     debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
 ) -> None:
     """Write the report of an earlier result anew.
@@ -57,6 +80,10 @@ def report_command(
       manyview report demo
 
       manyview report demo --out elsewhere.html
+
+      manyview report demo --rename "0=T cells" --rename "3=T cells"
+
+      manyview report demo --covariates clinic.csv --survival days,dead
     """
     from manyview._model_file import load_model
     from manyview._views import check_views
@@ -84,17 +111,77 @@ def report_command(
         command=summary["command"],
         choice=_stored_choice(summary),
         imputer=imputer,
+        covariates=_covariates(summary, covariates, survival, names),
     )
     model, method, views = None, summary["method"], as_views(data)
-    if (result / _output.MODEL).is_file():
-        model = load_model(result / _output.MODEL)
+    stored = result / _output.MODEL
+    if not stored.is_file() and rename:
+        msg = (
+            f"{result} has no {stored.name} to keep names in: {method} cannot be "
+            "stored. Rename clusters in Python, by rename_clusters."
+        )
+        raise DatasetError(msg)
+    if stored.is_file():
+        model = load_model(stored)
+        if rename:
+            model.rename_clusters(parse_names(rename))
         clustering, method = model.clustering(views), type(model).__name__
+        if rename:
+            _keep_names(result, model, names, clustering.confidence)
     else:
         clustering = label_clustering(check_views(views), labels)
     with _output.named_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_report(path, clustering, options, method=method, estimator=model)
     _render.line(f"Written to {path}.")
+
+
+def parse_names(given: list[str]) -> dict[int, str]:
+    """``0=T cells`` as a name by cluster number."""
+    found = {}
+    for text in given:
+        number, equals, name = text.partition("=")
+        if not equals or not number.strip().isdecimal() or not name.strip():
+            msg = f"{text!r} is not a number and a name, such as '0=T cells'."
+            raise typer.BadParameter(msg, param_hint="--rename")
+        found[int(number)] = name.strip()
+    return found
+
+
+def _keep_names(
+    folder: Path, model: Any, samples: list[str], confidence: FloatArray
+) -> None:
+    """Model and labels of the folder, with the names."""
+    from manyview._model_file import save_model
+
+    with _output.named_errors(folder / _output.MODEL):
+        save_model(model, folder / _output.MODEL)
+    with _output.new_file(folder / _output.LABELS, force=True) as file:
+        _output.write_labels(
+            file,
+            samples,
+            model.labels_,
+            confidence,
+            cluster_names=model.named_labels().tolist(),
+            view_names=model.view_names_,
+            joined_pace=getattr(model, "joined_pace_", None),
+        )
+
+
+def _covariates(
+    summary: dict[str, Any],
+    path: Path | None,
+    survival: str | None,
+    samples: list[str],
+) -> Covariates | None:
+    """Known columns that are given now, or that the first report had."""
+    known = summary.get("covariates")
+    if path is None and isinstance(known, dict):
+        path, survival = Path(str(known.get("file"))), known.get("survival")
+        if not path.is_file():
+            _render.note(f"{path} is not there any more; its columns are left out.")
+            return None
+    return read_covariates(path, survival, samples)
 
 
 def _stored_summary(folder: Path) -> dict[str, Any]:

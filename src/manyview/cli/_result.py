@@ -6,16 +6,18 @@ import dataclasses
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from manyview._version import __version__
 from manyview.cli import _output
+from manyview.cli._covariates import Covariates, read_covariates
 from manyview.cli._sources import Request, imputed_words, sample_names, title_of
 from manyview.cluster._clustering import Clustering
 from manyview.datasets import MultiViewData
-from manyview.explain import Explanation
+from manyview.explain import Explanation, associate
 from manyview.metrics import (
     adjusted_rand_score,
     clustering_accuracy,
@@ -52,11 +54,18 @@ class Result:
     explanation: Explanation
     choice: ClusterCountChoice | None = None
     imputer: ViewImputer | None = None
+    covariates: Covariates | None = None
 
     @property
     def imputed(self) -> dict[str, int]:
         """Missing cells that were filled in, by view."""
         return {} if self.imputer is None else self.imputer.n_imputed_
+
+    def with_covariates(self, path: Path | None, survival: str | None) -> Result:
+        """The result with known columns, read from a file, to be held against."""
+        names = sample_names(self.data)
+        found = read_covariates(path, survival, names)
+        return dataclasses.replace(self, covariates=found)
 
     @property
     def n_samples(self) -> int:
@@ -81,7 +90,11 @@ class Result:
     def report_options(self) -> ReportOptions:
         """What the report says beyond the clustering."""
         options = report_options(
-            self.data, command=self.command, choice=self.choice, imputer=self.imputer
+            self.data,
+            command=self.command,
+            choice=self.choice,
+            imputer=self.imputer,
+            covariates=self.covariates,
         )
         if not self.is_part:
             return options
@@ -122,13 +135,32 @@ class Result:
                 **{name: version(name) for name in ("numpy", "scikit-learn", "numba")},
             },
         }
+        if self.covariates is not None:
+            summary["covariates"] = self.covariates.describe()
+            summary["associations"] = self._associations(self.covariates)
         if self.is_part:
             what = "confidence, agreement and the report"
             summary["sample"] = {"n_samples": data.n_samples, "for": what}
         return summary
 
+    def _associations(self, covariates: Covariates) -> list[dict[str, Any]]:
+        found = associate(
+            self.explanation.labels,
+            covariates.frame,
+            survival=covariates.survival,
+            n_clusters=len(self.explanation.cluster_names),
+        )
+        return [
+            {
+                name: None if value != value else value
+                for name, value in dataclasses.asdict(one).items()
+            }
+            for one in found
+        ]
+
     def _clusters(self) -> list[dict[str, Any]]:
-        sizes = np.bincount(self.model.labels_)
+        labels = self.model.labels_
+        sizes = np.bincount(labels[labels >= 0])
         found = self.explanation.cluster_confidence
         # NaN for a cluster without samples, or with none that is shown.
         confidence = np.full(len(sizes), np.nan)
@@ -165,6 +197,7 @@ def report_options(
     command: str,
     choice: ClusterCountChoice | None,
     imputer: ViewImputer | None,
+    covariates: Covariates | None = None,
 ) -> ReportOptions:
     """What a report on this data says beyond the clustering."""
     from manyview.reporting._subject import ReportOptions
@@ -184,6 +217,8 @@ def report_options(
         command=command,
         provenance=[(name, text) for name, text in about.items() if text],
         choice=choice,
+        covariates=None if covariates is None else covariates.frame,
+        survival=None if covariates is None else covariates.survival,
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
@@ -14,6 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from manyview._random import random_source
 from manyview._results import IterationRecord, OnIteration, SolverResult
@@ -27,7 +29,14 @@ from manyview._threads import available_threads, one_blas_thread
 from manyview._typing import IntArray
 from manyview._view_input import ViewInput, scaled_rows
 from manyview._views import ViewSet
-from manyview.cluster._clustering import Clustering, label_clustering
+from manyview.cluster._clustering import (
+    NOISE,
+    Clustering,
+    check_name,
+    default_names,
+    label_clustering,
+    name_clusters,
+)
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -72,6 +81,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
     n_clusters: int
     scale: str | None
     labels_: IntArray
+    cluster_names_: list[str]
     random_state: int | np.random.RandomState | None
     n_jobs: int | None = None
     verbose: int = 0
@@ -125,7 +135,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         fresh = self._unfitted()
         views, prepared = fresh._fit(X, on_iteration)
         self.__dict__ = fresh.__dict__
-        return self._clustering(views, prepared)
+        return self._named(self._clustering(views, prepared))
 
     def clustering(self, X: Any) -> Clustering:
         """The labels of the fit together with the views of its samples.
@@ -140,7 +150,90 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         clustering : Clustering
             What explanations, maps and reports are made from.
         """
-        return self._clustering(self._check_views(X, reset=False), None)
+        return self._named(self._clustering(self._check_views(X, reset=False), None))
+
+    def rename_clusters(self, names: Mapping[int, str]) -> Self:
+        """Give clusters names, which reports, exports and model files show.
+
+        Clusters of the same name are shown as one. ``labels_`` and `predict` keep the
+        numbers of the fit; `named_labels` has the names.
+
+        Parameters
+        ----------
+        names : mapping of int to str
+            Name by cluster number; clusters that are left out keep theirs.
+
+        Returns
+        -------
+        self : object
+            The estimator, with ``cluster_names_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from manyview import ConcatKMeans
+        >>> views = [np.array([[0.0], [0.1], [5.0], [9.0]])]
+        >>> model = ConcatKMeans(n_clusters=3, random_state=0).fit(views)
+        >>> first, third, fourth = model.labels_[[0, 2, 3]]
+        >>> named = model.rename_clusters({first: "low", third: "high", fourth: "high"})
+        >>> named.named_labels().tolist()
+        ['low', 'low', 'high', 'high']
+        """
+        found = list(self._cluster_names())
+        for cluster, name in names.items():
+            check_name(cluster, name, len(found))
+            found[cluster] = name
+        self.cluster_names_ = found
+        return self
+
+    def named_labels(self, labels: Any = None) -> np.ndarray[Any, Any]:
+        """Labels as the names of their clusters.
+
+        Parameters
+        ----------
+        labels : array-like of int, default=None
+            Clusters as from `predict`; None takes ``labels_``.
+
+        Returns
+        -------
+        names : ndarray of str
+            The cluster's name, or "noise" for -1.
+        """
+        labels = self.labels_ if labels is None else np.asarray(labels)
+        # The last one is what -1 points to.
+        return np.asarray(np.array([*self._cluster_names(), NOISE])[labels])
+
+    def report(self, X: Any, **options: Any) -> Any:
+        """A report about the fit, shown inline by a notebook.
+
+        Parameters
+        ----------
+        X : same forms as in `fit`
+            The samples of the fit.
+        **options
+            As in `manyview.reporting.report_page`, such as ``title`` or ``target``.
+
+        Returns
+        -------
+        page : ReportPage
+            The page; ``save(path)`` writes it to a file.
+        """
+        # By name: clusterers do not depend on what is made of them.
+        reporting = importlib.import_module("manyview.reporting")
+        return reporting.report_page(self, X, **options)
+
+    def _cluster_names(self) -> Sequence[str]:
+        check_is_fitted(self)
+        found = getattr(self, "cluster_names_", None)
+        if found is not None:
+            return list(found)
+        centers = getattr(self, "_centers", None)
+        n_found = int(self.labels_.max()) + 1 if centers is None else len(centers[0])
+        return default_names(n_found)
+
+    def _named(self, clustering: Clustering) -> Clustering:
+        names = getattr(self, "cluster_names_", None)
+        return clustering if names is None else name_clusters(clustering, names)
 
     def _clustering(self, views: ViewSet, prepared: Any) -> Clustering:
         """Labels and distances of the samples of the fit.
@@ -170,6 +263,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         with one_blas_thread() if self._crowds_blas() else nullcontext():
             best = choose_restart(self._run_restarts(run, seeds))
         self._store(best)
+        self._assess_fit(prepared)
         self._warn_unless_converged(best)
         return views, prepared
 
@@ -196,6 +290,9 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         self.labels_ = result.labels
         self.n_iter_ = result.n_iter
         self.history_ = result.history
+
+    def _assess_fit(self, prepared: Any) -> None:
+        """Set what is known of the samples beyond their labels, by default nothing."""
 
     def _used(self, views: ViewSet) -> ViewSet:
         """The views that take part, by default all."""

@@ -2,47 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from manyview._sklearn_compat import StrOptions
-from manyview._typing import IntArray
-from manyview.cluster._base import BaseMultiViewClusterer
+from manyview._typing import FloatArray, IntArray
+from manyview._views import ViewSet
+from manyview.cluster._clustering import Clustering, check_count, label_clustering
+from manyview.cluster._predictor import PredictingClusterer
 
 if TYPE_CHECKING:
+    from manyview._rows import Rows
     from manyview._solvers._weighted import CentroidResult
 
 DRAWN_STARTS: list[Any] = [StrOptions({"random", "k-means++"})]
 
 
-class CentroidClusterer(BaseMultiViewClusterer):
+class CentroidClusterer(PredictingClusterer):
     """A clusterer with one centre per cluster and view."""
 
-    # Whether the method's objective adds up plain distances rather than squared ones.
     _plain_distances: ClassVar[bool] = True
 
     n_init: int
 
-    def predict(self, X: Any) -> IntArray:
-        """Cluster of new samples: the nearest centres by the fitted view weights.
+    def _clustering(self, views: ViewSet, prepared: Any) -> Clustering:
+        check_count(self.labels_, views.n_samples)
+        found = self.membership_, self.outlier_score_
+        return self._measured(views, (), self.labels_, *found)
 
-        Parameters
-        ----------
-        X : same forms as in `fit`
-            New samples. A view may be None, or left out of a dict, if no sample has it.
-            Columns with names may come in any order.
+    def _measured(
+        self,
+        views: ViewSet,
+        rows: tuple[Rows, ...],
+        assigned: IntArray,
+        membership: FloatArray,
+        outlier_score: FloatArray,
+    ) -> Clustering:
+        """Explained through cluster means of all views; membership is the method's."""
+        n_clusters = len(self._centers[0])
+        return replace(
+            label_clustering(views, assigned, self.view_weights_, n_clusters),
+            membership=membership,
+            outlier_score=outlier_score,
+        )
 
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Cluster of each sample.
-        """
+    def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
         from manyview._rows import open_views
-        from manyview._solvers._nearest import nearest_by_distance, nearest_clusters
 
-        views = self._check_views(X, reset=False)
-        nearest = nearest_by_distance if self._plain_distances else nearest_clusters
-        rows = open_views(self._used(views), self.scales_)
-        return nearest(rows, self._centers, self._score_weights)
+        return open_views(self._used(views), self.scales_)
+
+    def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
+        return self._centers, self._score_weights
 
     def _n_restarts(self) -> int:
         return self.n_init

@@ -63,6 +63,9 @@ class GraphNSMVC(NSMVC):
         How features are made comparable before distances are taken, as in `NSMVC`.
     assignment : {"sequential", "majorize"}, default="sequential"
         As in `NSMVC`.
+    outlier_threshold : float or None, default=None
+        Samples with an ``outlier_score_`` above it get the label -1, noise: they fit
+        no cluster. 5 is a cautious choice. None keeps every sample in a cluster.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
     n_jobs : int or None, default=None
@@ -75,7 +78,12 @@ class GraphNSMVC(NSMVC):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
+        Cluster of each sample; -1 beyond ``outlier_threshold``.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        Soft membership, largest at the label; see `predict_proba`.
+    outlier_score_ : ndarray of shape (n_samples,)
+        Mean over a sample's views of its distance to the own centre, less that of a
+        typical member, in robust standard deviations.
     view_weights_ : ndarray of shape (n_views,)
         Effective weight of each view, its share in what separates the clusters; they
         add up to 1. A view counts by its own embedding and by its share in the joint
@@ -166,6 +174,8 @@ class GraphNSMVC(NSMVC):
         "_slopes",
     }
 
+    _spread_about_mean = False
+
     _graph: GraphModel
 
     def __init__(
@@ -181,6 +191,7 @@ class GraphNSMVC(NSMVC):
         init: str | Sequence[int] | Callable[..., Any] = "k-means++",
         scale: str | None = "auto",
         assignment: str = "sequential",
+        outlier_threshold: float | None = None,
         view_sizes: Sequence[int] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -195,6 +206,7 @@ class GraphNSMVC(NSMVC):
             init=init,
             scale=scale,
             assignment=assignment,
+            outlier_threshold=outlier_threshold,
             view_sizes=view_sizes,
             n_jobs=n_jobs,
             random_state=random_state,

@@ -76,6 +76,11 @@ class ConcatKMeans(_Lloyd):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        Soft membership, largest at the label; see `predict_proba`.
+    outlier_score_ : ndarray of shape (n_samples,)
+        Mean over a sample's views of its distance to the own centre, less that of a
+        typical member, in robust standard deviations.
     cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
         Centres per view, in the view's own units (with ``"l2"`` scaling, means of
         unit-length rows).
@@ -178,6 +183,11 @@ class ViewKMeans(_Lloyd):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        Soft membership, largest at the label; see `predict_proba`.
+    outlier_score_ : ndarray of shape (n_samples,)
+        Mean over a sample's views of its distance to the own centre, less that of a
+        typical member, in robust standard deviations.
     view_ : int
         Position of the view that was clustered.
     cluster_centers_ : list of one ndarray of shape (n_clusters, n_features_v)

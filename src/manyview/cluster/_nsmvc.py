@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manyview._results import NSMVCResult, OnIteration
-from manyview._scaling import ViewScale
-from manyview._sklearn_compat import StrOptions, _get_output_config
+from manyview._sklearn_compat import Interval, StrOptions, _get_output_config
 from manyview._typing import FloatArray, IntArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
-from manyview.cluster._base import BaseMultiViewClusterer, as_labels
-from manyview.cluster._clustering import Clustering, check_labels
+from manyview.cluster._base import as_labels
+from manyview.cluster._clustering import (
+    Clustering,
+    check_count,
+    check_labels,
+    default_names,
+)
+from manyview.cluster._predictor import PredictingClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
@@ -32,7 +38,7 @@ class _Prepared:
     labels: IntArray | None
 
 
-class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClusterer):
+class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingClusterer):
     """Non-linear fusion for self-paced multi-view clustering.
 
     Clusters samples described by several views at once. Every view's loss gets an
@@ -76,6 +82,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     assignment : {"sequential", "majorize"}, default="sequential"
         ``"sequential"`` assigns samples one by one, as in the paper. ``"majorize"``
         assigns all at once by a bound on the objective that touches it.
+    outlier_threshold : float or None, default=None
+        Samples with an ``outlier_score_`` above it get the label -1, noise: they fit
+        no cluster. 5 is a cautious choice. None keeps every sample in a cluster.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
     n_jobs : int or None, default=None
@@ -88,7 +97,12 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
+        Cluster of each sample; -1 beyond ``outlier_threshold``.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        Soft membership, largest at the label; see `predict_proba`.
+    outlier_score_ : ndarray of shape (n_samples,)
+        Mean over a sample's views of its distance to the own centre, less that of a
+        typical member, in robust standard deviations.
     cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
         Centres per view, in the view's own units (with ``"l2"`` scaling, means of
         unit-length rows).
@@ -162,7 +176,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseMultiViewClusterer._parameter_constraints,
+        **PredictingClusterer._parameter_constraints,
         "init": [
             StrOptions({"k-means++", "random", "random-labels"}),
             "array-like",
@@ -170,6 +184,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         ],
         "fusion": [StrOptions({"nonlinear", "linear"})],
         "assignment": [StrOptions({"sequential", "majorize"})],
+        "outlier_threshold": [Interval(Real, 0, None, closed="left"), None],
     }
 
     def __init__(
@@ -184,6 +199,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         scale: str | None = "auto",
         fusion: str = "nonlinear",
         assignment: str = "sequential",
+        outlier_threshold: float | None = None,
         view_sizes: Sequence[int] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -198,49 +214,11 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         self.scale = scale
         self.fusion = fusion
         self.assignment = assignment
+        self.outlier_threshold = outlier_threshold
         self.view_sizes = view_sizes
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def predict(self, X: Any) -> IntArray:
-        """Cluster of new samples.
-
-        Samples go to the nearest centre by the linear score the fit ended with: view
-        distances weighted by the slope of each view's loss.
-
-        Parameters
-        ----------
-        X : same forms as in `fit`
-            New samples. A view may be None, or left out of a dict, if no sample has it.
-            Columns with names may come in any order.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Cluster of each sample.
-        """
-        return self.assign(X).labels
-
-    def assign(self, X: Any) -> Clustering:
-        """New samples together with the clusters that `predict` gives them.
-
-        Parameters
-        ----------
-        X : same forms as in `predict`
-            New samples.
-
-        Returns
-        -------
-        clustering : Clustering
-            What explanations, maps and reports are made from.
-        """
-        from manyview._solvers._nearest import nearest_clusters
-
-        views = self._check_views(X, reset=False)
-        rows = self._open_checked(views)
-        labels = nearest_clusters(rows, *self._linear_model())
-        return self._measured(views, rows, labels)
 
     def transform(self, X: Any) -> Any:
         """Fused distance of samples to each cluster's centre.
@@ -284,8 +262,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         """
         from manyview._solvers._nsmvc import unexplained_shares
 
-        found = self.assign(X)
-        return -float(unexplained_shares(found.rows, found.centers, found.labels).sum())
+        rows = self._open_checked(self._check_views(X, reset=False))
+        shares = unexplained_shares(rows, self._centers, self._nearest(rows))
+        return -float(shares.sum())
 
     @property
     def _n_features_out(self) -> int:
@@ -350,10 +329,6 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         assert labels is not None
         return _start.start_from_labels(rows, labels, self.n_clusters)
 
-    def _center_scales(self) -> tuple[ViewScale, ...]:
-        """Scales between the solver's units and those of the centres."""
-        return self.scales_
-
     def _store(self, best: NSMVCResult) -> None:
         from manyview._numerics._pacing import separation_shares, view_slopes
 
@@ -372,24 +347,49 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseMultiViewClus
         self.unexplained_ = best.unexplained
         self.joined_pace_ = best.joined_pace
 
+    def _rows_of_fit(self, prepared: _Prepared) -> tuple[Rows, ...]:
+        return prepared.rows
+
     def _clustering(self, views: ViewSet, prepared: _Prepared | None) -> Clustering:
         rows = self._open_checked(views) if prepared is None else prepared.rows
-        labels = check_labels(self.labels_, views.n_samples)
-        return self._measured(views, rows, labels, unexplained=self.unexplained_)
+        check_count(self.labels_, views.n_samples)
+        if not hasattr(self, "membership_"):
+            labels = check_labels(self.labels_, views.n_samples)
+            found = self._assess(rows, labels)
+            return self._measured(views, rows, labels, *found, self.unexplained_)
+        assigned = self.membership_.argmax(axis=1)
+        found = self.membership_, self.outlier_score_
+        return self._measured(views, rows, assigned, *found, self.unexplained_)
 
     def _measured(
-        self, views: ViewSet, rows: tuple[Rows, ...], labels: IntArray, **known: Any
+        self,
+        views: ViewSet,
+        rows: tuple[Rows, ...],
+        assigned: IntArray,
+        membership: FloatArray,
+        outlier_score: FloatArray,
+        unexplained: FloatArray | None = None,
     ) -> Clustering:
-        """Labels of any samples, measured by the centres and weights of the fit."""
+        """Any samples, measured by the centres and weights of the fit."""
+        from manyview._solvers._nsmvc import unexplained_shares
+
         centers, slopes = self._linear_model()
+        n_clusters, n_views = len(centers[0]), len(views.names)
+        if unexplained is None:
+            unexplained = unexplained_shares(rows, centers, assigned)[:n_views]
         return Clustering(
             views=views,
-            labels=labels,
+            assigned=assigned,
+            noise=self._is_noise(outlier_score),
+            membership=membership,
+            outlier_score=outlier_score,
+            names=default_names(n_clusters),
+            groups=np.arange(n_clusters),
             rows=rows,
             centers=centers,
             weights=slopes / slopes.sum(),
             view_weights=self.view_weights_,
-            **known,
+            unexplained=unexplained,
         )
 
     def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:

@@ -37,6 +37,12 @@ class FeatureEffect:
         if the feature is larger inside. Infinite if it is constant on both sides.
     inside, outside : float
         Mean of the feature over the cluster and over all other samples.
+    p_value : float
+        Of Welch's t-test between inside and outside; NaN for a cluster of one sample.
+        It describes: the clusters were made from these features, so that small values
+        come about even where there are no groups.
+    fdr : float
+        The p-value adjusted by Benjamini and Hochberg, over the features of the view.
     """
 
     cluster: int
@@ -45,6 +51,8 @@ class FeatureEffect:
     effect: float
     inside: float
     outside: float
+    p_value: float
+    fdr: float
 
 
 def separating_features(
@@ -101,9 +109,12 @@ def features_of_clusters(
     for array, present, view, columns in zip(
         views.arrays, views.present, views.names, names, strict=True
     ):
-        effects, inside, outside = _effects(array, present, labels, len(found))
+        effects, inside, outside, p_values = _effects(
+            array, present, labels, len(found)
+        )
         for cluster, of_view in enumerate(found):
             strength = np.abs(effects[cluster])
+            adjusted = adjust_p_values(p_values[cluster])
             for j in np.argsort(-strength, kind="stable")[:n_features]:
                 if strength[j] > 0:
                     of_view.append(
@@ -114,6 +125,8 @@ def features_of_clusters(
                             effect=float(effects[cluster, j]),
                             inside=float(inside[cluster, j]),
                             outside=float(outside[cluster, j]),
+                            p_value=float(p_values[cluster, j]),
+                            fdr=float(adjusted[j]),
                         )
                     )
     return tuple(
@@ -133,8 +146,8 @@ def names_of_features(views: ViewSet) -> tuple[tuple[str, ...], ...]:
 
 def _effects(
     array: ViewArray, present: BoolArray, labels: IntArray, n_clusters: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(n_clusters, n_features) each: Cohen's d, mean inside, mean outside."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """(n_clusters, n_features) each: Cohen's d, means inside and outside, p-value."""
     counts, sums, squares, origin = _cluster_sums(array, present, labels, n_clusters)
     n_in = counts[:, None]
     n_out = counts.sum() - n_in
@@ -153,7 +166,46 @@ def _effects(
     spread = np.sqrt(np.where(constant, 1.0, pooled))
     never = np.where(difference == 0, 0.0, np.copysign(np.inf, difference))
     effect = np.where(constant, never, difference / spread)
-    return effect, inside + origin, outside + origin
+    p_values = _welch(difference, within, without, n_in, n_out)
+    # Two constants: as different as can be, or the same.
+    p_values = np.where(constant, np.where(difference == 0, 1.0, 0.0), p_values)
+    p_values[((n_in < 2) | (n_out < 2))[:, 0]] = np.nan
+    return effect, inside + origin, outside + origin, p_values
+
+
+def _welch(
+    difference: FloatArray,
+    within: FloatArray,
+    without: FloatArray,
+    n_in: FloatArray,
+    n_out: FloatArray,
+) -> FloatArray:
+    """P-values of Welch's t-test, from sums of squares around the two means."""
+    # Importing it takes a while, and few who import manyview need it.
+    from scipy.stats import ttest_ind_from_stats
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = ttest_ind_from_stats(
+            difference,
+            np.sqrt(np.maximum(within, 0.0) / np.maximum(1, n_in - 1)),
+            n_in.astype(np.int64),
+            0.0,
+            np.sqrt(np.maximum(without, 0.0) / np.maximum(1, n_out - 1)),
+            n_out.astype(np.int64),
+            equal_var=False,
+        )
+    return np.asarray(found.pvalue)
+
+
+def adjust_p_values(p_values: FloatArray) -> FloatArray:
+    """Benjamini and Hochberg's adjusted p-values; NaN stays NaN and is not counted."""
+    from scipy.stats import false_discovery_control
+
+    adjusted = np.full(len(p_values), np.nan)
+    known = ~np.isnan(p_values)
+    if known.any():
+        adjusted[known] = false_discovery_control(p_values[known], method="bh")
+    return adjusted
 
 
 def _cluster_sums(
@@ -169,7 +221,8 @@ def _cluster_sums(
     squares = np.zeros((n_clusters, n_columns))
     origin: FloatArray | None = None
     for rows in row_blocks(array.shape[0], n_columns, SCAN_ELEMENTS):
-        keep = present[rows]
+        # Noise, -1, is neither inside nor outside.
+        keep = present[rows] & (labels[rows] >= 0)
         clusters = labels[rows][keep]
         n_rows = len(clusters)
         if not n_rows:

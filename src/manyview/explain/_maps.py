@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+import warnings
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +16,12 @@ from manyview._views import check_views
 from manyview.cluster._clustering import Clustering, label_clustering
 from manyview.explain._margins import clustering_of
 
-if TYPE_CHECKING:
-    pass
-
 # Samples of a small cluster that are shown even if a proportional draw would miss them.
 FEWEST_PER_CLUSTER = 25
 # Scaled values held at once; wide views are mapped with fewer samples.
 MOST_VALUES = 20_000_000
+# A layout by neighbours needs some.
+FEWEST_FOR_UMAP = 30
 FEWEST_SAMPLES = 200
 
 
@@ -36,11 +37,17 @@ class SampleMap:
         Positions by all views together, weighted as in the fused score.
     views : tuple of ndarray of shape (n_shown, 2)
         Positions by each view; NaN where it lacks the sample.
+    axes : tuple of str
+        What the two directions of `fused` are.
+    view_axes : tuple of tuple of str
+        The same for each view.
     """
 
     samples: IntArray
     fused: FloatArray
     views: tuple[FloatArray, ...]
+    axes: tuple[str, str]
+    view_axes: tuple[tuple[str, str], ...]
 
 
 def map_samples(
@@ -51,7 +58,10 @@ def map_samples(
     max_samples: int = 3000,
     random_state: int | np.random.RandomState | None = 0,
 ) -> SampleMap:
-    """Project samples on the first two principal components, per view and fused.
+    """Place samples in the plane, per view and by all views together.
+
+    Views are projected on their first two principal axes. All views together are laid
+    out by UMAP if umap-learn is installed, else projected as well.
 
     Parameters
     ----------
@@ -75,18 +85,25 @@ def map_samples(
     if estimator is None:
         clustering = label_clustering(check_views(X), labels)
     else:
-        clustering = replace(clustering_of(estimator, X), labels=np.asarray(labels))
-    return map_clustering(clustering, max_samples, random_source(random_state))
+        clustering = clustering_of(estimator, X)
+    source = random_source(random_state)
+    return map_clustering(clustering, np.asarray(labels), max_samples, source)
 
 
 def map_clustering(
-    clustering: Clustering, max_samples: int, random_state: np.random.RandomState
+    clustering: Clustering,
+    labels: IntArray,
+    max_samples: int,
+    random_state: np.random.RandomState,
 ) -> SampleMap:
-    """The maps of a clustering, by the distances it is measured with."""
+    """The maps of a clustering, by the distances it is measured with.
+
+    labels : (n_samples,), by which the samples that are shown are drawn.
+    """
     width = sum(space.n_features for space in clustering.rows)
     affordable = max(FEWEST_SAMPLES, MOST_VALUES // width)
     n_shown = min(max_samples, affordable)
-    return _project(clustering, draw_samples(clustering.labels, n_shown, random_state))
+    return _project(clustering, draw_samples(labels, n_shown, random_state))
 
 
 def draw_samples(
@@ -114,25 +131,50 @@ def _project(clustering: Clustering, samples: IntArray) -> SampleMap:
         missing = ~rows.present[samples]
         # A sample without the view is placed at its mean, where it changes nothing.
         values[missing] = rows.mean
-        plane = _principal_plane(values)
+        plane, axes = _principal_plane(values)
         plane[missing] = np.nan
-        planes.append(plane)
+        planes.append((plane, axes))
         weighted.append(values * np.sqrt(weight))
+    fused, fused_axes = _neighbour_plane(np.hstack(weighted))
+    of_views = planes[: clustering.n_views]
     return SampleMap(
         samples=samples,
-        fused=_principal_plane(np.hstack(weighted)),
-        views=tuple(planes[: clustering.n_views]),
+        fused=fused,
+        views=tuple(plane for plane, _ in of_views),
+        axes=fused_axes,
+        view_axes=tuple(axes for _, axes in of_views),
     )
 
 
-def _principal_plane(values: FloatArray) -> npt.NDArray[np.float64]:
+def _neighbour_plane(values: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
+    """(n, 2), laid out by UMAP, or projected where that is missing or pointless."""
+    if len(values) < FEWEST_FOR_UMAP or not has_umap():
+        return _principal_plane(values)
+    import umap
+
+    with warnings.catch_warnings():
+        # It tells of its threads and of scikit-learn's future.
+        warnings.simplefilter("ignore")
+        layout = umap.UMAP(random_state=0, n_jobs=1).fit_transform(values)
+    return np.asarray(layout, dtype=np.float64), ("UMAP 1", "UMAP 2")
+
+
+def has_umap() -> bool:
+    """Whether umap-learn is installed."""
+    return find_spec("umap") is not None
+
+
+def _principal_plane(
+    values: FloatArray,
+) -> tuple[npt.NDArray[np.float64], tuple[str, str]]:
     """(n, 2), first two principal components; zeros where there is no second one."""
     from sklearn.decomposition import PCA
 
-    plane = np.zeros((len(values), 2))
-    if len(values) < 2 or not np.ptp(values, axis=0).any():
-        return plane
-    n_components = min(2, *values.shape)
-    pca = PCA(n_components=n_components, random_state=0)
-    plane[:, :n_components] = pca.fit_transform(values)
-    return plane
+    plane, shares = np.zeros((len(values), 2)), np.zeros(2)
+    if len(values) >= 2 and np.ptp(values, axis=0).any():
+        n_components = min(2, *values.shape)
+        pca = PCA(n_components=n_components, random_state=0)
+        plane[:, :n_components] = pca.fit_transform(values)
+        shares[:n_components] = pca.explained_variance_ratio_
+    first, second = (f"principal axis {i + 1} ({s:.0%})" for i, s in enumerate(shares))
+    return plane, (first, second)

@@ -25,17 +25,23 @@ class Explanation:
     ----------
     view_names : tuple of str
         Names of the views.
+    cluster_names : tuple of str
+        Names of the clusters.
     labels : ndarray of shape (n_samples,)
-        Cluster of each sample.
+        Cluster of each sample; -1 for noise.
     weights : ndarray of shape (n_views,)
         Influence of each view on the result, adding up to 1: the estimator's
         ``view_weights_``, or the same for all views where there are none.
     confidence : ndarray of shape (n_samples,)
-        Relative margin to the second-best cluster, see `relative_margins`.
+        Membership in the own cluster, or in the nearest one for noise: between 0 and
+        1, as in the estimator's ``membership_``.
+    outlier_score : ndarray of shape (n_samples,)
+        How far out a sample lies in its views, in robust standard deviations.
     view_labels : ndarray of shape (n_views, n_samples)
         Cluster that each view on its own would choose; -1 where it lacks the sample.
     agreement : ndarray of shape (n_views,)
-        Share of a view's samples for which it would choose the final cluster.
+        Share of a view's samples for which it would choose the final cluster. Noise
+        counts with its nearest cluster, here and below.
     view_agreement : ndarray of shape (n_views, n_views)
         Share of their common samples for which two views choose the same cluster; NaN
         for two views without a common sample.
@@ -46,9 +52,11 @@ class Explanation:
     """
 
     view_names: tuple[str, ...]
+    cluster_names: tuple[str, ...]
     labels: IntArray
     weights: FloatArray
     confidence: FloatArray
+    outlier_score: FloatArray
     view_labels: IntArray
     agreement: FloatArray
     view_agreement: FloatArray
@@ -58,14 +66,24 @@ class Explanation:
     @property
     def cluster_sizes(self) -> IntArray:
         """(n_clusters,), number of samples."""
-        return np.bincount(self.labels)
+        return self._per_cluster(None).astype(np.int64)
 
     @property
     def cluster_confidence(self) -> FloatArray:
         """(n_clusters,), mean confidence; NaN for an empty cluster."""
         sizes = self.cluster_sizes
-        sums = np.bincount(self.labels, weights=self.confidence)
+        sums = self._per_cluster(self.confidence)
         return np.where(sizes > 0, sums / np.maximum(1, sizes), np.nan)
+
+    @property
+    def n_noise(self) -> int:
+        """Samples in no cluster."""
+        return int((self.labels < 0).sum())
+
+    def _per_cluster(self, values: FloatArray | None) -> FloatArray:
+        # Noise, -1, is counted first and left out.
+        n_bins = len(self.cluster_names) + 1
+        return np.bincount(self.labels + 1, values, n_bins)[1:].astype(np.float64)
 
 
 def explain(estimator: Any, X: Any) -> Explanation:
@@ -121,46 +139,6 @@ def explain_labels(X: Any, labels: Any) -> Explanation:
     return explain_clustering(label_clustering(check_views(X), labels))
 
 
-def relative_margins(scores: FloatArray, labels: IntArray) -> FloatArray:
-    """Confidence of each sample: its relative margin to the best other cluster.
-
-    With the fused squared distance ``s_own`` of a sample to its own cluster's centre
-    and ``s_other`` to the nearest other one, the confidence is
-    ``1 - s_own / s_other``: 1 at the own centre, 0 half way or beyond.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_clusters)
-        Squared distances.
-    labels : ndarray of shape (n_samples,)
-        Own cluster of each sample.
-
-    Returns
-    -------
-    confidence : ndarray of shape (n_samples,)
-        Between 0 and 1; 1 throughout if there is a single cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from manyview.explain import relative_margins
-    >>> relative_margins(np.array([[1.0, 4.0, 9.0], [2.0, 2.0, 8.0]]), np.array([0, 1]))
-    array([0.75, 0.  ])
-    """
-    n_samples, n_clusters = scores.shape
-    if n_clusters == 1:
-        return np.ones(n_samples)
-    everyone = np.arange(n_samples)
-    own = scores[everyone, labels]
-    others = scores.copy()
-    others[everyone, labels] = np.inf
-    best_other = others.min(axis=1)
-    # Both distances zero: the two clusters share their centre, nothing sets them apart.
-    apart = best_other > 0
-    ratio = np.where(apart, own / np.where(apart, best_other, 1.0), 1.0)
-    return np.clip(1.0 - ratio, 0.0, 1.0)
-
-
 def clustering_of(estimator: Any, X: Any) -> Clustering:
     """The labels of a fitted estimator together with the views of its samples."""
     labels = getattr(estimator, "labels_", None)
@@ -175,43 +153,26 @@ def clustering_of(estimator: Any, X: Any) -> Clustering:
 
 def explain_clustering(clustering: Clustering) -> Explanation:
     """Confidence, agreement and unexplained shares, from the distances."""
-    from manyview._solvers._nsmvc import unexplained_shares
-
-    labels, n_views = clustering.labels, clustering.n_views
+    n_views = clustering.n_views
     rows, centers = clustering.rows[:n_views], clustering.centers[:n_views]
-    view_labels = np.array(
-        [_nearest(view, own) for view, own in zip(rows, centers, strict=True)]
-    )
-    has = view_labels >= 0
-    right = view_labels == labels
-    unexplained = clustering.unexplained
-    if unexplained is None:
-        unexplained = unexplained_shares(rows, centers, labels)
+    nearest = [_nearest(view, own) for view, own in zip(rows, centers, strict=True)]
+    has = np.array(nearest) >= 0
+    view_labels = np.where(has, clustering.groups[nearest], -1)
+    right = view_labels == clustering.nearest
     return Explanation(
         view_names=clustering.views.names,
-        labels=labels,
+        cluster_names=clustering.names,
+        labels=clustering.labels,
         weights=clustering.view_weights,
-        confidence=confidence(clustering),
+        confidence=clustering.confidence,
+        outlier_score=clustering.outlier_score,
         view_labels=view_labels,
         agreement=right.sum(axis=1) / np.maximum(1, has.sum(axis=1)),
         view_agreement=_view_agreement(view_labels, has),
         # A sample may lack every embedding of a single view; then no view disagrees.
         disagreement=(has & ~right).sum(axis=0) / np.maximum(1, has.sum(axis=0)),
-        unexplained=unexplained,
+        unexplained=clustering.unexplained,
     )
-
-
-def confidence(clustering: Clustering) -> FloatArray:
-    """(n_samples,), `relative_margins` of the fused distances."""
-    from manyview._solvers._nearest import fused_scores
-
-    labels = clustering.labels
-    found = np.empty(len(labels))
-    for block, scores in fused_scores(
-        clustering.rows, clustering.centers, clustering.weights
-    ):
-        found[block] = relative_margins(scores, labels[block])
-    return found
 
 
 def _nearest(view: Rows, centers: FloatArray) -> IntArray:

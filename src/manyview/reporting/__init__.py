@@ -1,5 +1,6 @@
 """Reports as one self-contained HTML file."""
 
-from manyview.reporting._report import report
+from manyview.reporting._page import ReportPage
+from manyview.reporting._report import report, report_page
 
-__all__ = ["report"]
+__all__ = ["ReportPage", "report", "report_page"]

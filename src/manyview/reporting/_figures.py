@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
 
 
-def sizes_figure(sizes: IntArray, confidence: FloatArray) -> Figure:
+def sizes_figure(
+    names: Sequence[str], sizes: IntArray, confidence: FloatArray
+) -> Figure:
     """Bars of cluster sizes; `confidence` is the mean per cluster, for the hover."""
     bars = {
         "type": "bar",
-        "x": _texts(range(len(sizes))),
+        "x": _texts(names),
         "y": sizes,
         "customdata": confidence,
         "marker": {"color": cluster_colors(len(sizes))},
@@ -34,7 +36,7 @@ def sizes_figure(sizes: IntArray, confidence: FloatArray) -> Figure:
         "yaxis": _title("samples"),
         "bargap": 0.25,
     }
-    return {"data": [bars], "layout": layout}
+    return {"data": [bars], "layout": layout, "clusters": "x"}
 
 
 def contribution_figure(
@@ -88,11 +90,13 @@ def agreement_figure(names: Sequence[str], agreement: FloatArray) -> Figure:
     return {"data": [cells], "layout": layout}
 
 
-def classes_figure(table: IntArray, class_names: Sequence[str]) -> Figure:
+def classes_figure(
+    table: IntArray, names: Sequence[str], class_names: Sequence[str]
+) -> Figure:
     """Heat map of samples per cluster and known class; rows are clusters."""
     share = table / np.maximum(1, table.sum(axis=1, keepdims=True))
     cells = {
-        **_cells(_texts(class_names), _texts(range(len(table))), share),
+        **_cells(_texts(class_names), _texts(names), share),
         "text": [[str(n) if n else "" for n in row] for row in table.tolist()],
         "texttemplate": "%{text}" if table.size <= 225 else "",
         "hovertemplate": "cluster %{y}, class %{x}: %{z:.1%} of the cluster"
@@ -103,7 +107,7 @@ def classes_figure(table: IntArray, class_names: Sequence[str]) -> Figure:
         "xaxis": {**axis, **_title("known class")},
         "yaxis": {**axis, **_title("cluster"), "autorange": "reversed"},
     }
-    return {"data": [cells], "layout": layout}
+    return {"data": [cells], "layout": layout, "clusters": "y"}
 
 
 def exponents_figure(names: Sequence[str], history: Sequence[PaceRecord]) -> Figure:

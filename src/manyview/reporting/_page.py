@@ -33,16 +33,22 @@ from manyview._version import __version__
 Figure: TypeAlias = Mapping[str, Any]
 
 TEMPLATES = "templates"
+# Pixels of a page's frame in a notebook.
+FRAME_HEIGHT = 900
+# Smaller p-values are shown as "< 1e-16".
+SMALLEST_P = 1e-16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Column:
     """One column of a `Table`.
 
-    format : a format specification for numbers, such as ".3f" or ",d".
+    format : a format specification for numbers, such as ".3f" or ",d", or "p".
     numeric : aligned right and sorted by value.
     hint : explanation shown on hovering over the heading.
-    swatches : colours; cells are then indices into them.
+    swatches : colours; cells are then indices of clusters.
+    names : names of the clusters, where cells are indices.
+    cluster : the cluster whose name the heading is.
     """
 
     name: str
@@ -50,6 +56,8 @@ class Column:
     format: str = ""
     hint: str = ""
     swatches: Sequence[str] = ()
+    names: Sequence[str] = ()
+    cluster: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +71,34 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[Any]]
+
+
+class ReportPage:
+    """A finished page, which notebooks show in a frame.
+
+    Parameters
+    ----------
+    content : str
+        The page as HTML.
+    """
+
+    def __init__(self, content: str) -> None:
+        self.html = content
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file; an existing one is replaced."""
+        return write_page(path, self.html)
+
+    def __repr__(self) -> str:
+        return f"<manyview report, {len(self.html) / 1e6:.1f} MB; save(path) writes it>"
+
+    def _repr_html_(self) -> str:
+        # A frame of its own: scripts and styles of page and notebook stay apart.
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" title="manyview report" '
+            'sandbox="allow-scripts allow-downloads allow-modals" '
+            f'style="width:100%;height:{FRAME_HEIGHT}px;border:0"></iframe>'
+        )
 
 
 def render_page(
@@ -101,7 +137,7 @@ def render_page(
     environment.filters["number"] = format_number
     code = [_asset("page.js"), *(_asset(name) for name in scripts)]
     if figures:
-        code.insert(0, plotly.get_plotlyjs())
+        code = [plotly.get_plotlyjs(), *code, _asset("export.js")]
     blocks = {f"figure-{name}": spec for name, spec in (figures or {}).items()}
     blocks |= {f"data-{name}": values for name, values in (data or {}).items()}
     rendered: str = environment.get_template(template).render(
@@ -138,9 +174,20 @@ def format_cell(value: Any, column: Column) -> str:
     """A table cell as text."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
+    if column.names:
+        return str(column.names[value])
+    if column.format == "p":
+        return p_text(value)
     if column.format and not isinstance(value, str):
         return format(value, column.format)
     return str(value)
+
+
+def p_text(value: float) -> str:
+    """A p-value to two digits; those that cannot be told from zero as a bound."""
+    if math.isnan(value):
+        return "–"
+    return f"< {SMALLEST_P:.0e}" if value < SMALLEST_P else f"{value:.2g}"
 
 
 def sort_key(value: Any) -> str:

@@ -19,7 +19,7 @@ from manyview.plotting._colors import cluster_colors
 from manyview.reporting import _figures as draw
 from manyview.reporting import _tables as tables
 from manyview.reporting import _words as words
-from manyview.reporting._page import Figure, render_page, write_page
+from manyview.reporting._page import Figure, ReportPage, render_page, write_page
 from manyview.reporting._subject import ReportOptions, Subject, study
 
 if TYPE_CHECKING:
@@ -27,56 +27,25 @@ if TYPE_CHECKING:
 
 # Coordinates of the maps are sent as whole numbers up to this; map.js knows it too.
 MAP_EXTENT = 4095
+# Samples whose names and labels a page holds, 2 MB at most without names.
+MOST_LISTED = 200_000
+# Small maps side by side.
+MOST_MAP_COLUMNS = 6
 
 
 def report(
-    estimator: Any,
-    X: Any,
-    path: str | os.PathLike[str],
-    *,
-    title: str = "Clusters",
-    sample_ids: Sequence[str] | None = None,
-    feature_names: Sequence[Sequence[str]] | None = None,
-    target: Any = None,
-    target_names: Sequence[str] = (),
-    command: str | None = None,
-    provenance: Sequence[tuple[str, str]] = (),
-    choice: ClusterCountChoice | None = None,
-    max_samples: int = 3000,
+    estimator: Any, X: Any, path: str | os.PathLike[str], **options: Any
 ) -> Path:
     """Write a report about a fitted estimator as one self-contained HTML file.
 
-    The page needs no network. It shows cluster sizes, maps of the samples, the weight
-    of each view and how well the clusters explain it, which samples joined late, where
-    views disagree, the features that separate clusters, convergence, and the settings.
-
     Parameters
     ----------
-    estimator : fitted estimator
-        Any clusterer of manyview. NSMVC has more to show than the others.
-    X : views in any form that ``fit`` takes
-        The samples of the fit.
+    estimator, X
+        As in `report_page`.
     path : path-like
         File to write; an existing one is replaced.
-    title : str, default="Clusters"
-        Heading.
-    sample_ids : sequence of str, default=None
-        Names of the samples; None numbers them from 0.
-    feature_names : sequence of sequences of str, default=None
-        Names of the features per view; None takes the columns of data frames and
-        numbers the others.
-    target : array-like of shape (n_samples,), default=None
-        Known classes. They are compared with the clusters and used for nothing else.
-    target_names : sequence of str, default=()
-        Names of the classes 0, 1, ..., if `target` holds such codes.
-    command : str, default=None
-        Command line that repeats the result.
-    provenance : sequence of (str, str), default=()
-        Further facts about the data.
-    choice : ClusterCountChoice, default=None
-        How the number of clusters was chosen.
-    max_samples : int, default=3000
-        Samples shown on the maps; more are drawn at random, and the page says so.
+    **options
+        As in `report_page`, such as ``title``, ``sample_ids`` or ``target``.
 
     Returns
     -------
@@ -96,6 +65,67 @@ def report(
     >>> path.name
     'report.html'
     """
+    return report_page(estimator, X, **options).save(path)
+
+
+def report_page(
+    estimator: Any,
+    X: Any,
+    *,
+    title: str = "Clusters",
+    sample_ids: Sequence[str] | None = None,
+    feature_names: Sequence[Sequence[str]] | None = None,
+    target: Any = None,
+    target_names: Sequence[str] = (),
+    command: str | None = None,
+    provenance: Sequence[tuple[str, str]] = (),
+    choice: ClusterCountChoice | None = None,
+    covariates: Any = None,
+    survival: tuple[str, str] | None = None,
+    max_samples: int = 3000,
+) -> ReportPage:
+    """A report about a fitted estimator, which notebooks show inline.
+
+    The page needs no network. It shows maps of the samples, cluster sizes, the weight
+    of each view and how well the clusters explain it, which samples joined late, where
+    views disagree, the features that separate clusters, convergence, and the settings.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Any clusterer of manyview. NSMVC has more to show than the others.
+    X : views in any form that ``fit`` takes
+        The samples of the fit.
+    title : str, default="Clusters"
+        Heading.
+    sample_ids : sequence of str, default=None
+        Names of the samples; None numbers them from 0.
+    feature_names : sequence of sequences of str, default=None
+        Names of the features per view; None takes the columns of data frames and
+        numbers the others.
+    target : array-like of shape (n_samples,), default=None
+        Known classes. They are compared with the clusters and used for nothing else.
+    target_names : sequence of str, default=()
+        Names of the classes 0, 1, ..., if `target` holds such codes.
+    command : str, default=None
+        Command line that repeats the result.
+    provenance : sequence of (str, str), default=()
+        Further facts about the data.
+    choice : ClusterCountChoice, default=None
+        How the number of clusters was chosen.
+    covariates : DataFrame or mapping of str to array-like, default=None
+        Known columns, one value per sample, that took no part in the clustering. Their
+        association with the clusters is tested, see `manyview.explain.associate`.
+    survival : (str, str), default=None
+        Columns of `covariates` with survival time and event.
+    max_samples : int, default=3000
+        Samples shown on the maps; more are drawn at random, and the page says so.
+
+    Returns
+    -------
+    page : ReportPage
+        Its ``html``, and ``save(path)``.
+    """
     options = ReportOptions(
         title=title,
         sample_ids=sample_ids,
@@ -105,23 +135,36 @@ def report(
         command=command,
         provenance=provenance,
         choice=choice,
+        covariates=covariates,
+        survival=survival,
         max_samples=max_samples,
     )
     clustering = clustering_of(estimator, X)
     method = type(estimator).__name__
-    return write_report(path, clustering, options, estimator=estimator, method=method)
+    return ReportPage(
+        make_report(clustering, options, estimator=estimator, method=method)
+    )
 
 
 def write_report(
     path: str | os.PathLike[str],
     clustering: Clustering,
     options: ReportOptions,
+    **known: Any,
+) -> Path:
+    """Write the report of a clustering; see `make_report`."""
+    return write_page(path, make_report(clustering, options, **known))
+
+
+def make_report(
+    clustering: Clustering,
+    options: ReportOptions,
     *,
     method: str,
     estimator: Any = None,
     explanation: Explanation | None = None,
-) -> Path:
-    """Write the report of a clustering.
+) -> str:
+    """The page about a clustering.
 
     estimator : the fitted estimator, or None where only labels are left. explanation :
     that of the clustering, computed if None.
@@ -130,27 +173,28 @@ def write_report(
     subject = study(
         clustering, explanation, options, estimator=estimator, method=method
     )
-    content = render_page(
+    return render_page(
         "clustering.html",
         figures=_all_figures(subject),
-        data={"map": _map_data(subject)},
+        data={"map": _map_data(subject), "samples": _sample_data(subject)},
         scripts=("map.js",),
         sections=_sections(subject),
         **_context(subject),
     )
-    return write_page(path, content)
 
 
 def _sections(subject: Subject) -> list[tuple[str, str]]:
     """Identifier and heading of the sections, in order."""
     sections = {
+        "map": ("Map", True),
         "clusters": ("Clusters", True),
         "choice": ("Number of clusters", subject.options.choice is not None),
-        "map": ("Map", True),
+        "associations": ("Known columns", bool(subject.associations)),
         "classes": ("Known classes", subject.classes is not None),
         "views": ("Views", True),
         "pacing": ("Self-pacing", subject.paced),
         "disagreement": ("Disagreement", True),
+        "outliers": ("Outliers", True),
         "features": ("Features", True),
         "convergence": ("Convergence", bool(subject.history)),
         "settings": ("Settings", True),
@@ -168,7 +212,9 @@ def _all_figures(subject: Subject) -> dict[str, Figure]:
     if subject.weighted:
         shares.insert(0, ("weight", explanation.weights, "#e07b39"))
     figures = {
-        "sizes": draw.sizes_figure(subject.sizes, explanation.cluster_confidence),
+        "sizes": draw.sizes_figure(
+            subject.names, subject.sizes, explanation.cluster_confidence
+        ),
         "agreement": draw.agreement_figure(names, explanation.view_agreement),
         "contribution": draw.contribution_figure(names, shares),
     }
@@ -179,7 +225,7 @@ def _all_figures(subject: Subject) -> dict[str, Figure]:
         figures["convergence"] = draw.convergence_figure(subject.history)
     if subject.classes is not None:
         figures["classes"] = draw.classes_figure(
-            tables.contingency(subject), subject.class_names
+            tables.contingency(subject), subject.names, subject.class_names
         )
     if options.choice is not None:
         figures["choice"] = draw.choice_figure(options.choice)
@@ -190,19 +236,42 @@ def _map_data(subject: Subject) -> dict[str, Any]:
     shown = subject.sample_map.samples
     explanation = subject.explanation
     positions = [subject.sample_map.fused, *subject.sample_map.views]
+    axes = [subject.sample_map.axes, *subject.sample_map.view_axes]
     content: dict[str, Any] = {
         "ids": [str(subject.ids[i]) for i in shown],
         "labels": explanation.labels[shown],
         "confidence": np.round(explanation.confidence[shown], 3),
+        "viewLabels": explanation.view_labels[:, shown],
+        "viewNames": explanation.view_names,
+        "names": subject.names,
         "colors": cluster_colors(len(subject.sizes)),
         "classes": None,
-        "maps": [_whole_numbers(position) for position in positions],
+        "maps": [
+            {**_whole_numbers(position), "axes": names}
+            for position, names in zip(positions, axes, strict=True)
+        ],
     }
     if subject.classes is not None:
         content["classes"] = subject.classes[shown]
         content["classNames"] = subject.class_names
         content["classColors"] = cluster_colors(len(subject.class_names))
     return content
+
+
+def _sample_data(subject: Subject) -> dict[str, Any] | None:
+    """All samples, to be found and exported; None if they are too many for a page."""
+    n_samples = len(subject.ids)
+    if n_samples > MOST_LISTED:
+        return None
+    explanation, numbered = subject.explanation, subject.options.sample_ids is None
+    return {
+        # Numbers need not be sent.
+        "ids": None if numbered else [str(name) for name in subject.ids],
+        "labels": explanation.labels,
+        # In thousandths: fewer digits to send.
+        "confidence": np.round(1000 * explanation.confidence).astype(int),
+        "outlier": np.round(explanation.outlier_score, 1),
+    }
 
 
 def _whole_numbers(position: Any) -> dict[str, list[int | None]]:
@@ -219,6 +288,13 @@ def _whole_numbers(position: Any) -> dict[str, list[int | None]]:
     for column in scaled.T:
         columns.append([None if np.isnan(c) else round(c) for c in column.tolist()])
     return {"x": columns[0], "y": columns[1]}
+
+
+def _map_columns(n_maps: int) -> int:
+    """So many small maps side by side that the last row has few holes."""
+    if n_maps <= MOST_MAP_COLUMNS:
+        return n_maps
+    return min(range(MOST_MAP_COLUMNS, 2, -1), key=lambda columns: -n_maps % columns)
 
 
 def _context(subject: Subject) -> dict[str, Any]:
@@ -242,7 +318,14 @@ def _context(subject: Subject) -> dict[str, Any]:
         "map": {
             "sentence": words.map_sentence(subject),
             "names": ["all views", *names],
+            "columns": _map_columns(len(names)),
         },
+        "names": subject.names,
+        "n_noise": subject.explanation.n_noise,
+        "outlier_table": tables.outlier_table(subject),
+        "association_table": tables.association_table(subject),
+        "n_samples": len(subject.ids),
+        "listed": len(subject.ids) <= MOST_LISTED,
         "has_classes": subject.classes is not None,
         "classes_height": 120 + 26 * n_clusters,
         "views_sentence": words.views_sentence(subject),

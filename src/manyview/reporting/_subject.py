@@ -13,7 +13,13 @@ from manyview._results import PaceRecord
 from manyview._typing import IntArray
 from manyview.cluster._clustering import Clustering
 from manyview.exceptions import ViewError
-from manyview.explain import Explanation, FeatureEffect, SampleMap
+from manyview.explain import (
+    Association,
+    Explanation,
+    FeatureEffect,
+    SampleMap,
+    associate,
+)
 from manyview.explain._features import features_of_clusters
 from manyview.explain._maps import map_clustering
 
@@ -33,6 +39,8 @@ class ReportOptions:
     command: str | None = None
     provenance: Sequence[tuple[str, str]] = ()
     choice: ClusterCountChoice | None = None
+    covariates: Any = None
+    survival: tuple[str, str] | None = None
     max_samples: int = 3000
 
 
@@ -42,6 +50,7 @@ class Subject:
 
     estimator : the fitted estimator, or None where only the labels are left.
     ids : a name per sample. classes : codes into `class_names`, or None.
+    associations : of the clusters with known columns.
     """
 
     estimator: Any
@@ -50,6 +59,7 @@ class Subject:
     explanation: Explanation
     sample_map: SampleMap
     effects: tuple[FeatureEffect, ...]
+    associations: tuple[Association, ...]
     ids: Sequence[str]
     classes: IntArray | None
     class_names: Sequence[str]
@@ -58,6 +68,11 @@ class Subject:
     @property
     def sizes(self) -> IntArray:
         return self.explanation.cluster_sizes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name per cluster."""
+        return self.explanation.cluster_names
 
     @property
     def history(self) -> tuple[Any, ...]:
@@ -100,8 +115,18 @@ def study(
         method=method,
         clustering=clustering,
         explanation=explanation,
-        sample_map=map_clustering(clustering, options.max_samples, random_source(0)),
+        sample_map=map_clustering(
+            clustering, labels, options.max_samples, random_source(0)
+        ),
         effects=features_of_clusters(views, labels, options.feature_names),
+        associations=()
+        if options.covariates is None
+        else associate(
+            labels,
+            options.covariates,
+            survival=options.survival,
+            n_clusters=len(clustering.names),
+        ),
         ids=ids,
         classes=classes,
         class_names=class_names,

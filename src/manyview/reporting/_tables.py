@@ -16,18 +16,22 @@ if TYPE_CHECKING:
 
 # Rows of the lists of single samples.
 LISTED_SAMPLES = 15
+LISTED_OUTLIERS = 10
 
 
-def cluster_column(subject: Subject) -> Column:
-    """A column of cluster numbers, with the clusters' colours."""
-    return Column(name="Cluster", swatches=cluster_colors(len(subject.sizes)))
+def cluster_column(subject: Subject, name: str = "Cluster") -> Column:
+    """A column of clusters, shown by colour and name."""
+    colors = cluster_colors(len(subject.sizes))
+    return Column(name=name, swatches=colors, names=subject.names)
 
 
 def contingency(subject: Subject) -> IntArray:
     """(n_clusters, n_classes), samples per cluster and known class."""
     assert subject.classes is not None
     table = np.zeros((len(subject.sizes), len(subject.class_names)), dtype=np.int64)
-    np.add.at(table, (subject.explanation.labels, subject.classes), 1)
+    labels = subject.explanation.labels
+    known = labels >= 0
+    np.add.at(table, (labels[known], subject.classes[known]), 1)
     return table
 
 
@@ -40,7 +44,12 @@ def cluster_table(subject: Subject) -> Table:
         cluster_column(subject),
         Column(name="Samples", numeric=True, format=",d"),
         Column(name="Share", numeric=True, format=".1%"),
-        Column(name="Mean confidence", numeric=True, format=".2f"),
+        Column(
+            name="Confidence",
+            numeric=True,
+            format=".2f",
+            hint="Mean membership of its samples",
+        ),
         Column(
             name="Views agree",
             numeric=True,
@@ -146,7 +155,7 @@ def hardest_table(subject: Subject) -> Table:
     rows = [
         [
             str(subject.ids[i]),
-            int(subject.explanation.labels[i]),
+            _cluster(subject.explanation.labels[i]),
             confidence[i],
             mean_pace[i],
             *(int(pace) if pace else None for pace in joined[:, i]),
@@ -167,20 +176,96 @@ def disagreement_table(subject: Subject) -> Table:
         cluster_column(subject),
         Column(name="Confidence", numeric=True, format=".2f"),
         Column(name="Against", numeric=True, format=".0%", hint="Share of its views"),
-        *(Column(name=name, numeric=True) for name in explanation.view_names),
+        *(cluster_column(subject, name) for name in explanation.view_names),
     )
     rows = [
         [
             str(subject.ids[i]),
-            int(explanation.labels[i]),
+            _cluster(explanation.labels[i]),
             explanation.confidence[i],
             explanation.disagreement[i],
-            *(int(c) if c >= 0 else None for c in explanation.view_labels[:, i]),
+            *(_cluster(c) for c in explanation.view_labels[:, i]),
         ]
         for i in torn[order][:LISTED_SAMPLES]
     ]
     caption = f"The {len(rows)} most disputed samples, with each view's own choice"
     return Table(caption=caption, columns=columns, rows=rows)
+
+
+def outlier_table(subject: Subject) -> Table:
+    """Samples that lie farthest out."""
+    explanation = subject.explanation
+    order = np.argsort(-explanation.outlier_score, kind="stable")[:LISTED_OUTLIERS]
+    columns = (
+        Column(name="Sample"),
+        cluster_column(subject),
+        Column(name="Confidence", numeric=True, format=".2f"),
+        Column(
+            name="Outlier score",
+            numeric=True,
+            format=".1f",
+            hint="Distance beyond that of a typical member, in robust standard "
+            "deviations; mean over the sample's views",
+        ),
+    )
+    rows = [
+        [
+            str(subject.ids[i]),
+            _cluster(explanation.labels[i]),
+            explanation.confidence[i],
+            explanation.outlier_score[i],
+        ]
+        for i in order
+    ]
+    return Table(
+        caption=f"The {len(rows)} samples that lie farthest out",
+        columns=columns,
+        rows=rows,
+    )
+
+
+def association_table(subject: Subject) -> Table:
+    """One row per known column."""
+    columns = (
+        Column(name="Column"),
+        Column(name="Samples", numeric=True, format=",d"),
+        Column(name="Test"),
+        Column(name="Statistic", numeric=True, format=".4g"),
+        Column(
+            name="Effect",
+            numeric=True,
+            format=".2f",
+            hint="Cramér's V for chi-square, epsilon squared for Kruskal-Wallis",
+        ),
+        Column(name="p", numeric=True, format="p"),
+        Column(name="FDR", numeric=True, format="p", hint="Over all columns"),
+        *(
+            Column(name=name, cluster=cluster)
+            for cluster, name in enumerate(subject.names)
+        ),
+        Column(name="Note"),
+    )
+    rows = [
+        [
+            one.column,
+            one.n_samples,
+            one.test or None,
+            one.statistic,
+            one.effect,
+            one.p_value,
+            one.fdr,
+            *one.per_cluster,
+            one.note,
+        ]
+        for one in subject.associations
+    ]
+    caption = "Known columns, with their most frequent value or median per cluster"
+    return Table(caption=caption, columns=columns, rows=rows)
+
+
+def _cluster(label: Any) -> int | None:
+    """A cluster, or None for noise and missing views."""
+    return int(label) if label >= 0 else None
 
 
 def choice_table(choice: ClusterCountChoice) -> Table:

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from manyview.explain import Explanation
 from manyview.metrics import clustering_accuracy, nmi_score, purity_score
+from manyview.reporting._page import p_text
 from manyview.reporting._subject import Subject
 
 if TYPE_CHECKING:
     from manyview.model_selection import ClusterCountChoice
 
-# Below this confidence a sample lies nearly half way between two clusters.
-UNSURE_BELOW = 0.1
+# Below this confidence a sample belongs to other clusters more than to its own.
+UNSURE_BELOW = 0.5
+# Views whose agreement differs by less agree equally often.
+SAME_AGREEMENT = 0.005
 
 
 def plural(count: int, noun: str) -> str:
@@ -32,12 +36,24 @@ def summary(subject: Subject) -> str:
         f"{plural(len(subject.sizes), 'cluster')}, from {plural(n_views, 'view')}."
     ]
     if n_views > 1:
-        best = explanation.view_names[int(explanation.agreement.argmax())]
         parts.append(
             f"All views choose the same cluster for {united:.0%} of the samples; "
-            f"{best} agrees with the result most often."
+            f"{_most_agreeing(explanation)}."
         )
+    if explanation.n_noise:
+        parts.append(f"{plural(explanation.n_noise, 'sample')} fit no cluster.")
     return " ".join(parts)
+
+
+def _most_agreeing(explanation: Explanation) -> str:
+    agreement = explanation.agreement
+    best = agreement >= agreement.max() - SAME_AGREEMENT
+    if best.all():
+        return "all agree with the result equally often"
+    pairs = zip(explanation.view_names, best, strict=True)
+    names = [name for name, is_best in pairs if is_best]
+    verb = "agrees" if len(names) == 1 else "agree"
+    return f"{' and '.join(names)} {verb} with the result most often"
 
 
 def tiles(subject: Subject) -> list[dict[str, str]]:
@@ -50,7 +66,8 @@ def tiles(subject: Subject) -> list[dict[str, str]]:
         (
             "Mean confidence",
             f"{explanation.confidence.mean():.2f}",
-            f"{plural(unsure, 'sample')} below {UNSURE_BELOW}",
+            f"membership in the own cluster; {plural(unsure, 'sample')} below "
+            f"{UNSURE_BELOW}",
         ),
         (
             "Disputed samples",
@@ -71,11 +88,16 @@ def tiles(subject: Subject) -> list[dict[str, str]]:
 def map_sentence(subject: Subject) -> str:
     """How the maps are made, and whether they show everyone."""
     n_shown, n_samples = len(subject.sample_map.samples), len(subject.ids)
-    embedded = " of the view's graph embedding" if subject.embedded else ""
+    what = "graph embeddings" if subject.embedded else "views"
+    of_view = "the view's graph embedding" if subject.embedded else "the view"
+    how = (
+        "laid out by UMAP"
+        if subject.sample_map.axes[0].startswith("UMAP")
+        else ("projected on their principal axes")
+    )
     text = (
-        f"Each map shows the first two principal components{embedded}. Point at a "
-        "sample to find it in every view; click it, or choose a cluster, to highlight "
-        "the cluster. Escape clears."
+        f"The large map shows all {what} together, weighted as in the result, {how}; "
+        f"the small ones show {of_view} alone on its principal axes."
     )
     if n_shown < n_samples:
         text += (
@@ -155,8 +177,10 @@ def feature_groups(subject: Subject) -> list[dict[str, Any]]:
     finite = [abs(e.effect) for e in subject.effects if math.isfinite(e.effect)]
     longest = max(finite, default=1.0)
     groups: list[dict[str, Any]] = [
-        {"cluster": cluster, "size": int(size), "items": []}
-        for cluster, size in enumerate(subject.sizes)
+        {"cluster": cluster, "name": name, "size": int(size), "items": []}
+        for cluster, (name, size) in enumerate(
+            zip(subject.names, subject.sizes, strict=True)
+        )
     ]
     for effect in subject.effects:
         width = min(1.0, abs(effect.effect) / longest)
@@ -168,6 +192,8 @@ def feature_groups(subject: Subject) -> list[dict[str, Any]]:
                 f"{'∞' if math.isinf(effect.effect) else f'{abs(effect.effect):.1f}'}",
                 "inside": f"{effect.inside:.4g}",
                 "outside": f"{effect.outside:.4g}",
+                "p": p_text(effect.p_value),
+                "fdr": p_text(effect.fdr),
                 "width": f"{100 * width:.1f}",
             }
         )

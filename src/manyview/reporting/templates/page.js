@@ -5,6 +5,7 @@ window.manyview = (() => {
   const root = document.documentElement;
   const THEMED = ["ink", "muted", "line", "card", "accent", "wash", "tint"];
   const listeners = [];
+  const names = [];   // of the clusters, as the reader has them
 
   const readData = (id) => JSON.parse(document.getElementById(id).textContent);
 
@@ -42,12 +43,41 @@ window.manyview = (() => {
     };
   };
 
+  const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+
+  // Clusters stand on one axis of some charts; their names may have changed since.
+  const named = (spec) => !spec.clusters || !names.length ? spec.data
+    : spec.data.map((trace) => ({
+      ...trace,
+      [spec.clusters]: trace[spec.clusters].map((_, j) => j),
+      hovertext: trace.z ? trace.z.map((row, j) => row.map(() => escaped(names[j])))
+        : names.map(escaped),
+      hovertemplate: trace.hovertemplate.replace(`%{${spec.clusters}}`, "%{hovertext}"),
+    }));
+  const tickNames = (spec, layout) => {
+    if (!spec.clusters || !names.length) return;
+    const axis = layout[`${spec.clusters}axis`];
+    Object.assign(axis, { type: "linear", tickvals: names.map((_, j) => j),
+                          ticktext: names.map(escaped) });
+    if (axis.autorange === "reversed") {
+      Object.assign(axis, { autorange: false, range: [names.length - 0.5, -0.5] });
+    }
+  };
+
   const draw = (element) => {
     const spec = readData(element.dataset.figure);
     const theme = colors();
+    const printing = root.classList.contains("printing");
+    const layout = layoutOf(spec, theme);
+    tickNames(spec, layout);
+    // On paper the size is said, not left to Plotly, which would resize too late.
+    if (printing) {
+      Object.assign(layout, { width: element.clientWidth, height: element.clientHeight,
+                              autosize: false });
+    }
     element.dataset.drawn = "";
-    return Plotly.react(element, fill(spec.data, theme), layoutOf(spec, theme),
-                        { responsive: true, displayModeBar: false });
+    return Plotly.react(element, fill(named(spec), theme), layout,
+                        { responsive: !printing, displayModeBar: false });
   };
 
   const figures = [...document.querySelectorAll("[data-figure]")];
@@ -160,17 +190,22 @@ window.manyview = (() => {
       root.dataset.theme = "light";
       root.classList.add("printing");
       figures.forEach(draw);
-      drawn().forEach((element) => Plotly.Plots.resize(element));
       listeners.forEach((listener) => listener());
     });
     addEventListener("afterprint", () => {
       before.closed.forEach((element) => { element.open = false; });
       if (before.theme) root.dataset.theme = before.theme; else delete root.dataset.theme;
       root.classList.remove("printing");
-      drawn().filter((element) => element.offsetParent)
-        .forEach((element) => Plotly.Plots.resize(element));
       repaint();
     });
+  };
+
+  const rename = (cluster, name) => {
+    names[cluster] = name;
+    for (const element of document.querySelectorAll(`[data-cluster-name="${cluster}"]`)) {
+      element.textContent = name;
+    }
+    repaint();
   };
 
   document.addEventListener("DOMContentLoaded", () => {
@@ -182,5 +217,6 @@ window.manyview = (() => {
     setUpPrinting();
   });
 
-  return { readData, colors, whenNear, onRepaint: (listener) => listeners.push(listener) };
+  return { readData, colors, whenNear, names, rename, draw,
+           onRepaint: (listener) => listeners.push(listener) };
 })();

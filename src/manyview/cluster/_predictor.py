@@ -1,0 +1,177 @@
+"""What the estimators share that can place new samples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from manyview._scaling import ViewScale
+from manyview._typing import BoolArray, FloatArray, IntArray
+from manyview._views import ViewSet
+from manyview.cluster._base import BaseMultiViewClusterer
+from manyview.cluster._clustering import Clustering
+from manyview.cluster._membership import (
+    Measured,
+    Spread,
+    learn_spread,
+    measure,
+    outlier_scores,
+    soft_membership,
+)
+
+if TYPE_CHECKING:
+    from manyview._rows import Rows
+
+
+class PredictingClusterer(BaseMultiViewClusterer):
+    """A clusterer whose labels are the nearest centres by a fused distance.
+
+    A subclass defines `_open_checked`, `_linear_model` and `_measured`.
+    """
+
+    # Whether distances are added up rather than squared distances.
+    _plain_distances: ClassVar[bool] = False
+    # See `learn_spread`.
+    _spread_about_mean: ClassVar[bool] = True
+
+    _private_fitted: ClassVar[frozenset[str]] = (
+        BaseMultiViewClusterer._private_fitted | {"_spread"}
+    )
+
+    # A parameter of some; None keeps every sample in its nearest cluster.
+    outlier_threshold: float | None = None
+    membership_: FloatArray
+    outlier_score_: FloatArray
+    scales_: tuple[ViewScale, ...]
+    _spread: Spread
+
+    def predict(self, X: Any) -> IntArray:
+        """Cluster of new samples: the nearest centres by the fitted view weights.
+
+        Parameters
+        ----------
+        X : same forms as in `fit`
+            New samples. A view may be None, or left out of a dict, if no sample has it.
+            Columns with names may come in any order.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Cluster of each sample, or -1 beyond ``outlier_threshold``.
+        """
+        rows = self._open_checked(self._check_views(X, reset=False))
+        labels = self._nearest(rows)
+        if self.outlier_threshold is not None:
+            labels[self._is_noise(self._assess(rows, labels)[1])] = -1
+        return labels
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Soft membership of samples in the clusters.
+
+        A softmax of the fused distances, whose temperature is the spread of the
+        distances of the fit's samples to their own centres. No labels are involved.
+
+        Parameters
+        ----------
+        X : same forms as in `predict`
+            Samples.
+
+        Returns
+        -------
+        membership : ndarray of shape (n_samples, n_clusters)
+            Rows add up to 1; the largest entry is at the cluster of `predict`, or at
+            the nearest cluster of a sample beyond ``outlier_threshold``.
+        """
+        rows = self._open_checked(self._check_views(X, reset=False))
+        return self._assess(rows, self._nearest(rows))[0]
+
+    def assign(self, X: Any) -> Clustering:
+        """New samples together with the clusters that `predict` gives them.
+
+        Parameters
+        ----------
+        X : same forms as in `predict`
+            New samples.
+
+        Returns
+        -------
+        clustering : Clustering
+            What explanations, maps and reports are made from.
+        """
+        views = self._check_views(X, reset=False)
+        rows = self._open_checked(views)
+        labels = self._nearest(rows)
+        return self._named(
+            self._measured(views, rows, labels, *self._assess(rows, labels))
+        )
+
+    def _assess_fit(self, prepared: Any) -> None:
+        rows, labels = self._rows_of_fit(prepared), self.labels_
+        measured = self._measure(rows, labels)
+        self._spread = learn_spread(
+            measured, labels, about_mean=self._spread_about_mean
+        )
+        self.membership_, self.outlier_score_ = self._assessed(measured, labels)
+        labels[self._is_noise(self.outlier_score_)] = -1
+
+    def _rows_of_fit(self, prepared: Any) -> tuple[Rows, ...]:
+        """The rows in what `_prepare` made."""
+        return tuple(prepared)
+
+    def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
+        """Samples through the scales learned in fit."""
+        raise NotImplementedError
+
+    def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
+        """Centres, and weights of the spaces in the fused distance."""
+        raise NotImplementedError
+
+    def _measured(
+        self,
+        views: ViewSet,
+        rows: tuple[Rows, ...],
+        assigned: IntArray,
+        membership: FloatArray,
+        outlier_score: FloatArray,
+    ) -> Clustering:
+        """Any samples with their clusters, and how distances are measured."""
+        raise NotImplementedError
+
+    def _center_scales(self) -> tuple[ViewScale, ...]:
+        """Scales between the solver's units and those of the centres."""
+        return self.scales_
+
+    def _nearest(self, rows: tuple[Rows, ...]) -> IntArray:
+        from manyview._solvers._nearest import nearest_by_distance, nearest_clusters
+
+        nearest = nearest_by_distance if self._plain_distances else nearest_clusters
+        return nearest(rows, *self._linear_model())
+
+    def _measure(self, rows: tuple[Rows, ...], labels: IntArray) -> Measured:
+        centers, weights = self._linear_model()
+        return measure(rows, centers, weights, labels, plain=self._plain_distances)
+
+    def _assess(
+        self, rows: tuple[Rows, ...], labels: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Membership and outlier scores of any samples, by the spread of the fit."""
+        return self._assessed(self._measure(rows, labels), labels)
+
+    def _assessed(
+        self, measured: Measured, labels: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        # A model that was fitted on a cluster of machines has not looked at its spread:
+        # that of the samples at hand serves.
+        spread = getattr(self, "_spread", None) or learn_spread(
+            measured, labels, about_mean=self._spread_about_mean
+        )
+        return (
+            soft_membership(measured.scores, labels, spread.temperature),
+            outlier_scores(measured, labels, spread, len(self.view_names_)),
+        )
+
+    def _is_noise(self, outlier_score: FloatArray) -> BoolArray:
+        if self.outlier_threshold is None:
+            return np.zeros(len(outlier_score), dtype=bool)
+        return np.asarray(outlier_score > self.outlier_threshold)
