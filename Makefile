@@ -23,7 +23,7 @@ CORETYPES := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null),Haswell N
 
 .PHONY: demo test test-slow fuzz test-browser test-processors test-pythons test-oldest
 .PRECIOUS: .venv-%/.installed-test
-.PHONY: bench bench-cluster reproduce lock audit clean
+.PHONY: docs test-docs bench bench-cluster reproduce lock audit clean
 
 demo: .venv/.installed
 	$(BIN)/manyview cluster handwritten -k 10 --out demo --force
@@ -70,6 +70,15 @@ test-browser: .venv/.installed-test
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
 	$(BIN)/python -m pytest -m browser
 
+# The site, with every example executed; a warning is an error. Into docs/_build/html.
+docs: .venv-docs/.installed-docs
+	OPENBLAS_NUM_THREADS=1 .venv-docs/bin/python -m sphinx -b html -n -W --keep-going -q \
+		-d docs/_build/doctrees docs docs/_build/html
+
+# The slower code blocks of the pages; `make test` runs the others.
+test-docs: .venv/.installed-test
+	$(call pytest,.venv) -m docs tests/docs
+
 reproduce: .venv/.installed-test
 	$(BIN)/python -m reproduction all
 
@@ -83,16 +92,21 @@ bench-cluster: .venv/.installed-test
 	$(PYTHON) -m venv .venv
 
 # Exactly what the lock file names, then the project itself without a further download.
-install-locked = $(BIN)/python -m pip install --quiet --require-hashes \
-	--requirement requirements/$(1).txt && \
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+install-locked = $(1)/bin/python -m pip install --quiet --require-hashes \
+	--requirement requirements/$(2).txt && \
+	$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 
 .venv/.installed: .venv/bin/python pyproject.toml requirements/demo.txt
-	$(call install-locked,demo)
+	$(call install-locked,.venv,demo)
 	touch $@
 
 .venv/.installed-test: .venv/bin/python pyproject.toml requirements/test.txt
-	$(call install-locked,test)
+	$(call install-locked,.venv,test)
+	touch $@
+
+.venv-docs/.installed-docs: pyproject.toml requirements/docs.txt
+	$(PYTHON) -m venv .venv-docs
+	$(call install-locked,.venv-docs,docs)
 	touch $@
 
 # Writes the lock files anew, with as few changes as pyproject.toml asks for; newer
@@ -100,6 +114,7 @@ install-locked = $(BIN)/python -m pip install --quiet --require-hashes \
 lock: .venv-tools/.installed
 	$(call compile-lock,demo,plot --extra report)
 	$(call compile-lock,test,test)
+	$(call compile-lock,docs,docs)
 
 compile-lock = .venv-tools/bin/uv pip compile --quiet --universal --generate-hashes \
 	--python-version 3.11 --custom-compile-command "make lock" $(UPGRADE) \
@@ -128,4 +143,5 @@ audit: .venv-tools/.installed
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo
+	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo \
+		docs/_build docs/api/generated docs/gallery

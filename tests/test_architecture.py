@@ -32,7 +32,7 @@ LAYERS = [
     {"metrics", "datasets"},
     {"explain", "model_selection", "_model_file", "_model_check", "_graph_file"},
     {"plotting", "reporting"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # Layers that must not know each other although neither is to the other's right.

@@ -1,0 +1,10 @@
+"""
+What does a first clustering look like?
+=======================================
+
+x
+"""
+
+from manyview import GraphNSMVC
+
+print(GraphNSMVC)
