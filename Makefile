@@ -72,7 +72,7 @@ test-browser: .venv/.installed-test
 
 # The site, with every example executed; a warning is an error. Into docs/_build/html.
 docs: .venv-docs/.installed-docs
-	OPENBLAS_NUM_THREADS=1 .venv-docs/bin/python -m sphinx -b html -n -W --keep-going -q \
+	OPENBLAS_NUM_THREADS=1 .venv-docs/bin/python -m sphinx -b html -n -W --keep-going -E -q \
 		-d docs/_build/doctrees docs docs/_build/html
 
 # The slower code blocks of the pages; `make test` runs the others.
