@@ -14,6 +14,7 @@ release = version = __version__
 
 extensions = [
     "myst_parser",
+    "no_requests",
     "numpydoc",
     "public_names",
     "sphinx.ext.autodoc",
@@ -62,6 +63,8 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,
+    "pygments_light_style": "github-light",
+    "pygments_dark_style": "github-dark",
 }
 html_sidebars = {"index": [], "start": [], "whats-new": []}
 
