@@ -45,6 +45,7 @@ axes[0].set(
     xlabel="pace at which the last view joined", ylabel="share in the right cluster"
 )
 plot_exponents(model, ax=axes[1])
+axes[1].legend(loc="lower left", ncols=3, fontsize="small")
 plt.show()
 
 # %%
