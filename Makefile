@@ -83,7 +83,7 @@ docs: .venv-docs/.installed-docs
 
 # The slower code blocks of the pages; `make test` runs the others.
 test-docs: .venv/.installed-test
-	$(call pytest,.venv) -m docs tests/docs
+	$(call pytest,.venv) -n 2 -m docs tests/docs
 
 reproduce: .venv/.installed-test
 	$(BIN)/python -m reproduction all

@@ -66,6 +66,19 @@ mdata.obsm["X_manyview"] = model.transform(mdata)
 mdata.obs.groupby("cluster", observed=True)["confidence"].describe().round(2)
 
 # %%
+# The file holds them, too. Files need not be opened in Python to be clustered:
+# ``manyview cluster cells.h5mu -k 4 --out result`` reads all modalities of the file.
+
+import tempfile
+from pathlib import Path
+
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "cells.h5mu"
+    mdata.write(path)
+    again = mudata.read_h5mu(path)
+print(again.obs["cluster"].value_counts().sort_index())
+
+# %%
 # What each modality shows alone, and the clusters found from both.
 
 import matplotlib.pyplot as plt
