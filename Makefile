@@ -1,14 +1,18 @@
-# The README's two commands are `make demo` and `make test`; CI runs the same ones.
+# The README's commands are `make demo` and `make test`; CI runs the same ones.
 PYTHON ?= python3
-BIN := .venv/bin
+# Where a virtual environment keeps its programs.
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := .venv/$(SCRIPTS)
 
-# Tools that write and check the lock files.
+# Tools that write and check the lock files, and that build a release.
 UV := 0.13.7
 PIP_AUDIT := 2.10.1
+BUILD := 1.6.1
+TWINE := 7.0.0
 
 # A BLAS thread per worker: with more threads than processors they wait for each other,
 # on a busy machine ten times as long as they compute.
-pytest = OPENBLAS_NUM_THREADS=1 $(1)/bin/python -m pytest
+pytest = OPENBLAS_NUM_THREADS=1 $(1)/$(SCRIPTS)/python -m pytest
 NUMERICAL := tests/numerics tests/solvers tests/embedding tests/cluster \
 	tests/distributed tests/model_selection tests/test_common.py tests/test_scaling.py
 
@@ -24,7 +28,7 @@ CORETYPES := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null),Haswell N
 .PHONY: demo test test-slow fuzz test-browser test-companions
 .PHONY: test-processors test-pythons test-oldest
 .PRECIOUS: .venv-%/.installed-test
-.PHONY: bench bench-cluster reproduce lock audit clean
+.PHONY: dist docs test-docs bench bench-cluster reproduce lock audit clean
 
 demo: .venv/.installed
 	$(BIN)/manyview cluster handwritten -k 10 --out demo --force
@@ -76,6 +80,17 @@ test-companions: .venv-companions/.installed-test
 	NUMBA_CACHE_DIR=$(CURDIR)/.venv-companions/numba \
 		$(call pytest,.venv-companions) -m companions tests
 
+# The site, with every example executed; a warning is an error. Into docs/_build/html.
+# Pages of names that are gone would hide that they are.
+docs: .venv-docs/.installed-docs
+	rm -rf docs/api/generated
+	OPENBLAS_NUM_THREADS=1 .venv-docs/$(SCRIPTS)/python -m sphinx -b html -n -W --keep-going -E -q \
+		-d docs/_build/doctrees docs docs/_build/html
+
+# The slower code blocks of the pages; `make test` runs the others.
+test-docs: .venv/.installed-test
+	$(call pytest,.venv) -n 2 -m docs tests/docs
+
 reproduce: .venv/.installed-test
 	$(BIN)/python -m reproduction all
 
@@ -85,20 +100,25 @@ bench: .venv/.installed-test
 bench-cluster: .venv/.installed-test
 	$(BIN)/python -m benchmarks.cluster
 
-.venv/bin/python:
+$(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 # Exactly what the lock file names, then the project itself without a further download.
-install-locked = $(BIN)/python -m pip install --quiet --require-hashes \
-	--requirement requirements/$(1).txt && \
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+install-locked = $(1)/$(SCRIPTS)/python -m pip install --quiet --require-hashes \
+	--requirement requirements/$(2).txt && \
+	$(1)/$(SCRIPTS)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 
-.venv/.installed: .venv/bin/python pyproject.toml requirements/demo.txt
-	$(call install-locked,demo)
+.venv/.installed: $(BIN)/python pyproject.toml requirements/demo.txt
+	$(call install-locked,.venv,demo)
 	touch $@
 
-.venv/.installed-test: .venv/bin/python pyproject.toml requirements/test.txt
-	$(call install-locked,test)
+.venv/.installed-test: $(BIN)/python pyproject.toml requirements/test.txt
+	$(call install-locked,.venv,test)
+	touch $@
+
+.venv-docs/.installed-docs: pyproject.toml requirements/docs.txt
+	$(PYTHON) -m venv .venv-docs
+	$(call install-locked,.venv-docs,docs)
 	touch $@
 
 # Writes the lock files anew, with as few changes as pyproject.toml asks for; newer
@@ -106,25 +126,33 @@ install-locked = $(BIN)/python -m pip install --quiet --require-hashes \
 lock: .venv-tools/.installed
 	$(call compile-lock,demo,plot --extra report)
 	$(call compile-lock,test,test)
+	$(call compile-lock,docs,docs)
 
-compile-lock = .venv-tools/bin/uv pip compile --quiet --universal --generate-hashes \
+compile-lock = .venv-tools/$(SCRIPTS)/uv pip compile --quiet --universal --generate-hashes \
 	--python-version 3.11 --custom-compile-command "make lock" $(UPGRADE) \
 	--group build --extra $(2) --output-file requirements/$(1).txt pyproject.toml
 
 # Known vulnerabilities of what is locked. It asks a public database: needs a network.
 audit: .venv-tools/.installed
-	.venv-tools/bin/pip-audit --strict --disable-pip --require-hashes \
+	.venv-tools/$(SCRIPTS)/pip-audit --strict --disable-pip --require-hashes \
 		--requirement requirements/test.txt
+
+# What is released: an archive of the sources and a wheel, in dist/.
+dist: .venv-tools/.installed
+	rm -rf dist
+	.venv-tools/$(SCRIPTS)/python -m build
+	.venv-tools/$(SCRIPTS)/python -m twine check --strict dist/*
 
 .venv-tools/.installed: Makefile
 	$(PYTHON) -m venv .venv-tools
-	.venv-tools/bin/python -m pip install --quiet "uv==$(UV)" "pip-audit==$(PIP_AUDIT)"
+	.venv-tools/$(SCRIPTS)/python -m pip install --quiet "uv==$(UV)" "pip-audit==$(PIP_AUDIT)" \
+		"build==$(BUILD)" "twine==$(TWINE)"
 	touch $@
 
-.venv-oldest/.installed-test: .venv/bin/python pyproject.toml tools/oldest.py
+.venv-oldest/.installed-test: $(BIN)/python pyproject.toml tools/oldest.py
 	$(call find-python,3.11) -m venv .venv-oldest
 	$(BIN)/python tools/oldest.py >.venv-oldest/constraints.txt
-	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: \
+	.venv-oldest/$(SCRIPTS)/python -m pip install --quiet --only-binary :all: \
 		--constraint .venv-oldest/constraints.txt --editable ".[test]"
 	touch $@
 
@@ -135,8 +163,9 @@ audit: .venv-tools/.installed
 
 .venv-%/.installed-test: pyproject.toml
 	$(call find-python,$*) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --editable ".[test]"
+	.venv-$*/$(SCRIPTS)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo
+	rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo \
+		docs/_build docs/api/generated docs/gallery

@@ -39,7 +39,7 @@ LAYERS = [
         "_imputer_file",
     },
     {"plotting", "reporting", "omics"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 # Layers that must not know each other although neither is to the other's right.

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = {"demo": {"plot", "report"}, "test": {"test"}}
+EXTRAS = {"demo": {"plot", "report"}, "test": {"test"}, "docs": {"docs"}}
 
 
 def asked(extras):

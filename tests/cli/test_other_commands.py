@@ -1,12 +1,15 @@
-"""``predict``, ``compare``, ``datasets``, ``report`` and ``doctor``."""
+"""``predict``, ``compare``, ``methods``, ``datasets``, ``report`` and ``doctor``."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+import manyview
 import manyview.cluster
 from manyview._model_file import load_model
 from manyview.cli import _doctor
@@ -258,3 +261,29 @@ def test_doctor_fails_when_the_self_test_does(run, monkeypatch):
     assert 'not installed: plotly (pip install "manyview[report]")' in " ".join(
         done.out.split()
     )
+
+
+def test_methods_lists_every_method_with_its_page(run):
+    rows = json.loads(run("methods", "--json").out)
+    assert [row["class"] for row in rows] == manyview.cluster.__all__
+    for row in rows:
+        assert row["name"] == row["class"].lower()
+        summary = getattr(manyview.cluster, row["class"]).__doc__.split("\n")[0]
+        assert row["summary"] == summary
+        assert row["page"].endswith(f"/api/generated/manyview.{row['class']}.html")
+
+
+def test_methods_prints_a_line_and_a_link_each(run):
+    shown = run("methods").out.splitlines()
+    assert len(shown) == 2 * len(manyview.cluster.__all__)
+    at = next(i for i, line in enumerate(shown) if line.startswith("graphnsmvc"))
+    assert "neighbour graphs" in shown[at]
+    assert "manyview.GraphNSMVC.html" in shown[at + 1]
+
+
+def test_package_runs_as_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "manyview", "--version"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert done.stdout == f"manyview {manyview.__version__}\n"

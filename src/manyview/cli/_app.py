@@ -20,6 +20,7 @@ from manyview.cli._cluster import cluster_command
 from manyview.cli._compare import compare_command
 from manyview.cli._datasets import datasets_command
 from manyview.cli._doctor import doctor_command
+from manyview.cli._methods import methods_command
 from manyview.cli._options import ARGUMENTS, DEBUG
 from manyview.cli._predict import predict_command
 from manyview.cli._report import report_command
@@ -142,6 +143,7 @@ def _about(
 app.command("cluster")(cluster_command)
 app.command("predict")(predict_command)
 app.command("compare")(compare_command)
+app.command("methods")(methods_command)
 app.command("datasets")(datasets_command)
 app.command("report")(report_command)
 app.command("doctor")(doctor_command)

@@ -76,7 +76,7 @@ class DMVC(CentroidClusterer):
         Names of the views.
     n_features_in_ : int
         Number of features, over all views.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X was one frame with string column names.
 
     Notes

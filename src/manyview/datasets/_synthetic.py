@@ -32,6 +32,9 @@ class SyntheticData(MultiViewData):
 
     Parameters
     ----------
+    name, views, view_names, target, target_names, description, source, license, \
+sample_ids, feature_names
+        As in `MultiViewData`.
     centers : tuple of ndarray of shape (n_clusters, n_features_v)
         True cluster centres; zero in corrupt views.
     corrupt : tuple of int

@@ -42,12 +42,13 @@ class DaskGraphNSMVC(DaskNSMVC, GraphNSMVC):
     n_anchors : int, default=2000
         Samples that graphs are learned from, on this machine: it must have memory for
         that many rows of every view.
-    pace_start, n_paces, max_iter, n_init, init, scale, view_sizes, checkpoint, \
-random_state, verbose
+    pace_start, n_paces, max_iter, n_init, init, scale, view_sizes
         As in `DaskNSMVC`.
     persist : {"auto", "memory", "disk"} or None, default="auto"
         Where workers keep the embeddings between iterations, as in `DaskNSMVC`. The
         views themselves are read three times and not kept.
+    checkpoint, random_state, verbose
+        As in `DaskNSMVC`.
 
     Attributes
     ----------
@@ -58,11 +59,11 @@ random_state, verbose
     view_weights_, unexplained_, graph_weights_, embedding_names_, cluster_centers_, \
 exponents_, thresholds_, view_losses_, objective_, n_iter_, history_, scales_, \
 view_names_, n_features_in_
-        As in `GraphNSMVC`.
+        As in `manyview.GraphNSMVC`.
 
     See Also
     --------
-    GraphNSMVC : The same on one machine.
+    manyview.GraphNSMVC : The same on one machine.
     DaskNSMVC : The paper's method, on the features themselves.
 
     Examples

@@ -44,7 +44,7 @@ class DaskNSMVC(NSMVC):
 
     The same algorithm as ``NSMVC(assignment="majorize")``, by the same kernels: from
     the same start it finds the same labels, however the rows are cut. It runs on the
-    active `distributed.Client`, or on Dask's default scheduler if there is none.
+    active ``distributed.Client``, or on Dask's default scheduler if there is none.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ class DaskNSMVC(NSMVC):
         Pace at which each sample was first selected; 0 if it lacks the view.
     cluster_centers_, exponents_, thresholds_, view_losses_, objective_, unexplained_, \
 n_iter_, history_, scales_, view_names_, n_features_in_
-        As in `NSMVC`.
+        As in `manyview.NSMVC`.
 
     See Also
     --------
-    NSMVC : The same on one machine.
+    manyview.NSMVC : The same on one machine.
 
     Examples
     --------
@@ -199,7 +199,18 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     def fit_clustering(
         self, X: Any, *, on_iteration: OnRestartIteration | None = None
     ) -> Clustering:
-        """Fit, and return labels and views; X must be in this machine's memory."""
+        """Fit, and return labels and views; X must be in this machine's memory.
+
+        Parameters
+        ----------
+        X, on_iteration
+            As in `fit`.
+
+        Returns
+        -------
+        clustering : Clustering
+            What explanations, maps and reports are made from.
+        """
         return self.fit(X, on_iteration=on_iteration).clustering(X)
 
     def predict(self, X: Any) -> Any:

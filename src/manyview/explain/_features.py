@@ -137,7 +137,18 @@ def features_of_clusters(
 
 
 def names_of_features(views: ViewSet) -> tuple[tuple[str, ...], ...]:
-    """Names of every view's features where it has them, column numbers elsewhere."""
+    """Names of every view's features where it has them, column numbers elsewhere.
+
+    Parameters
+    ----------
+    views : ViewSet
+        Checked views, as a `Clustering` holds them.
+
+    Returns
+    -------
+    names : tuple of tuple of str
+        One name per feature, view by view.
+    """
     return tuple(
         names or tuple(str(column) for column in range(width))
         for names, width in zip(views.feature_names, views.n_features, strict=True)

@@ -50,7 +50,7 @@ class ClusterCountChoice:
         For each candidate, the mean adjusted Rand index between the labels of all
         samples and those of the subsamples.
     threshold : float
-        What `weakest` must reach.
+        What ``weakest`` must reach.
     reached : bool
         Whether the chosen number reaches it; if not, none does.
     """
