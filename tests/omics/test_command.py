@@ -67,6 +67,7 @@ def test_write_adds_to_a_copy_of_an_h5mu(run, blobs, tmp_path):  # noqa: F811
     order = np.arange(89, 9, -1)
     names = [CELLS[i] for i in order]
     second = anndata.AnnData(blobs[0][1][order], obs=pd.DataFrame(index=names))
+    second.var_names = [f"peak{i}" for i in range(6)]
     first = anndata.AnnData(blobs[0][0], obs=pd.DataFrame(index=CELLS))
     first.obsm["X_pca"] = blobs[0][2]
     both = mudata.MuData({"rna": first, "atac": second})
