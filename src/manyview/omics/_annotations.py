@@ -133,7 +133,7 @@ def _joint_embedding(clustering: Clustering) -> FloatArray | None:
     if len(clustering.rows) == clustering.n_views:
         return None
     joint = clustering.rows[clustering.n_views]
-    return np.asarray(joint.scaled(slice(0, joint.n_samples)))
+    return joint.dense_rows(np.arange(joint.n_samples)).astype(np.float32)
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:
