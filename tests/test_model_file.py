@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from manyview import NSMVC, DatasetError, GraphNSMVC, ViewKMeans, cluster
+from manyview import NSMVC, DatasetError, GraphNSMVC, ViewError, ViewKMeans, cluster
 from manyview._model_check import MEMBERSHIP
 from manyview._model_file import KINDS, load_model, save_model
 from tests.fuzz.mutate import sealed_model
@@ -194,9 +194,15 @@ def test_a_file_from_before_memberships_is_read(saved, blobs):
     forge(path, **dict.fromkeys(MEMBERSHIP))
     again = load_model(path)
     assert not hasattr(again, "membership_")
+    with pytest.raises(ViewError, match="does not know the spread of its samples"):
+        again.predict_proba(blobs[0])
     # The spread of the samples of the fit is that of the fit.
-    assert_allclose(again.predict_proba(blobs[0]), model.membership_, atol=1e-9)
     assert_allclose(again.clustering(blobs[0]).membership, model.membership_, atol=1e-9)
+    few = [view[:3] for view in blobs[0]]
+    found = again.learn_spread(blobs[0]).predict_proba(few)
+    assert_allclose(found, model.membership_[:3], atol=1e-9)
+    once_more = load_model(save_model(again, path))
+    assert_array_equal(once_more.predict_proba(few), found)
 
 
 def test_noise_is_stored_where_the_threshold_allows_it(blobs, tmp_path):

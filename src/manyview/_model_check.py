@@ -104,11 +104,13 @@ def _used_views(content: Mapping[str, Any], n_features: list[int]) -> list[int]:
 def _check_membership(
     arrays: Arrays, n_samples: int, n_clusters: int, n_spaces: int
 ) -> None:
-    """Files of old, and models that were fitted on a cluster, have none."""
-    if not any(name in arrays for name in MEMBERSHIP):
+    """Models that were fitted on a Dask cluster have no membership of their samples;
+    files of old have nothing of this."""
+    if any(name in arrays for name in MEMBERSHIP[:2]):
+        check_array(arrays, "membership_", "f", (n_samples, n_clusters), finite=True)
+        check_array(arrays, "outlier_score_", "f", (n_samples,), finite=True)
+    elif not any(name in arrays for name in MEMBERSHIP):
         return
-    check_array(arrays, "membership_", "f", (n_samples, n_clusters), finite=True)
-    check_array(arrays, "outlier_score_", "f", (n_samples,), finite=True)
     check_array(arrays, "spread_temperature", "f", (), finite=True)
     check_array(arrays, "spread_typical", "f", (n_spaces, n_clusters), finite=True)
     check_array(arrays, "spread_deviation", "f", (n_spaces,), finite=True)

@@ -79,9 +79,9 @@ SPREAD = ("temperature", "typical", "deviation")
 
 # Estimators that can be stored, by the name in the file: all that can predict.
 KINDS: dict[str, type[PredictingClusterer]] = {
-    name: found
+    name: getattr(cluster, name)
     for name in cluster.__all__
-    if issubclass(found := getattr(cluster, name), PredictingClusterer)
+    if issubclass(getattr(cluster, name), PredictingClusterer)
 }
 
 

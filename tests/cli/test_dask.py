@@ -47,6 +47,7 @@ def test_labels_model_and_report_are_those_of_one_machine(
     assert [row["pace_rna"] for row in rows] == [str(p) for p in local.joined_pace_[0]]
     model = load_model(tmp_path / "result" / "model.mvz")
     assert_array_equal(model.predict(views), local.predict(views))
+    assert_array_equal(model.predict_proba(views).argmax(axis=1), local.labels_)
     summary = json.loads((tmp_path / "result" / "summary.json").read_text())
     assert summary["sample"]["n_samples"] == 50
     sizes = [cluster["size"] for cluster in summary["clusters"]]

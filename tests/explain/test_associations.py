@@ -91,6 +91,14 @@ def test_categories_are_tested_by_chi_square(clinic):
     assert found["stage"].per_cluster[1].startswith("II (")
 
 
+def test_a_table_of_two_by_two_is_not_corrected():
+    labels = np.repeat([0, 1], 20)
+    values = np.array(["f", "m"])[np.r_[np.arange(20) < 14, np.arange(20) < 6] * 1]
+    (one,) = associate(labels, {"sex": values})
+    assert_allclose(one.statistic, chi_square_by_hand(labels, values))
+    assert_allclose(one.p_value, stats.chi2.sf(one.statistic, 1))
+
+
 def test_numbers_are_tested_by_kruskal_wallis(clinic):
     labels, columns = clinic
     (one,) = associate(labels, {"age": columns["age"]})

@@ -105,6 +105,7 @@ def run_on_dask(
         model = estimator.to_local()
         rows = _some_rows(len(model.labels_))
         views = compute_rows(sources, rows)
+    model.learn_spread(views)
     shown = copy.copy(model)
     shown.labels_ = model.labels_[rows]
     shown.joined_pace_ = model.joined_pace_[:, rows]

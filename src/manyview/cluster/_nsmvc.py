@@ -355,7 +355,10 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         check_count(self.labels_, views.n_samples)
         if not hasattr(self, "membership_"):
             labels = check_labels(self.labels_, views.n_samples)
-            found = self._assess(rows, labels)
+            measured = self._measure(rows, labels)
+            # Of a fit on a Dask cluster: the samples at hand tell their own spread.
+            spread = getattr(self, "_spread", None) or self._spread_of(measured, labels)
+            found = self._assessed(measured, labels, spread)
             return self._measured(views, rows, labels, *found, self.unexplained_)
         assigned = self.membership_.argmax(axis=1)
         found = self.membership_, self.outlier_score_

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from manyview.cluster._membership import (
     outlier_scores,
     soft_membership,
 )
+from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
@@ -86,6 +87,27 @@ class PredictingClusterer(BaseMultiViewClusterer):
         rows = self._open_checked(self._check_views(X, reset=False))
         return self._assess(rows, self._nearest(rows))[0]
 
+    def learn_spread(self, X: Any) -> Self:
+        """Learn from samples how far members lie from their centres.
+
+        `fit` does this by itself. It is for models that were fitted on a Dask cluster,
+        or stored by a version without membership.
+
+        Parameters
+        ----------
+        X : same forms as in `predict`
+            Samples of the fit, or many like them.
+
+        Returns
+        -------
+        self : object
+            The estimator, which has `predict_proba` now.
+        """
+        rows = self._open_checked(self._check_views(X, reset=False))
+        labels = self._nearest(rows)
+        self._spread = self._spread_of(self._measure(rows, labels), labels)
+        return self
+
     def assign(self, X: Any) -> Clustering:
         """New samples together with the clusters that `predict` gives them.
 
@@ -109,10 +131,9 @@ class PredictingClusterer(BaseMultiViewClusterer):
     def _assess_fit(self, prepared: Any) -> None:
         rows, labels = self._rows_of_fit(prepared), self.labels_
         measured = self._measure(rows, labels)
-        self._spread = learn_spread(
-            measured, labels, about_mean=self._spread_about_mean
-        )
-        self.membership_, self.outlier_score_ = self._assessed(measured, labels)
+        self._spread = self._spread_of(measured, labels)
+        found = self._assessed(measured, labels, self._spread)
+        self.membership_, self.outlier_score_ = found
         labels[self._is_noise(self.outlier_score_)] = -1
 
     def _rows_of_fit(self, prepared: Any) -> tuple[Rows, ...]:
@@ -152,20 +173,25 @@ class PredictingClusterer(BaseMultiViewClusterer):
         centers, weights = self._linear_model()
         return measure(rows, centers, weights, labels, plain=self._plain_distances)
 
+    def _spread_of(self, measured: Measured, labels: IntArray) -> Spread:
+        return learn_spread(measured, labels, about_mean=self._spread_about_mean)
+
     def _assess(
         self, rows: tuple[Rows, ...], labels: IntArray
     ) -> tuple[FloatArray, FloatArray]:
         """Membership and outlier scores of any samples, by the spread of the fit."""
-        return self._assessed(self._measure(rows, labels), labels)
+        if not hasattr(self, "_spread"):
+            msg = (
+                f"This {type(self).__name__} was fitted on a Dask cluster or stored by "
+                "an earlier version, and does not know the spread of its samples. Call "
+                "learn_spread with samples of the fit first."
+            )
+            raise ViewError(msg)
+        return self._assessed(self._measure(rows, labels), labels, self._spread)
 
     def _assessed(
-        self, measured: Measured, labels: IntArray
+        self, measured: Measured, labels: IntArray, spread: Spread
     ) -> tuple[FloatArray, FloatArray]:
-        # A model that was fitted on a cluster of machines has not looked at its spread:
-        # that of the samples at hand serves.
-        spread = getattr(self, "_spread", None) or learn_spread(
-            measured, labels, about_mean=self._spread_about_mean
-        )
         return (
             soft_membership(measured.scores, labels, spread.temperature),
             outlier_scores(measured, labels, spread, len(self.view_names_)),

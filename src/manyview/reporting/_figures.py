@@ -82,7 +82,7 @@ def agreement_figure(names: Sequence[str], agreement: FloatArray) -> Figure:
     """Heat map of a symmetric matrix of shares."""
     cells = {
         **_cells(_texts(names), _texts(names), agreement),
-        "texttemplate": "%{z:.2f}" if len(names) <= 12 else "",
+        "texttemplate": "%{z:.2f}" if len(names) <= 8 else "",
         "hovertemplate": "%{y} and %{x}: %{z:.2f}<extra></extra>",
     }
     axis = {"type": "category", "showgrid": False}

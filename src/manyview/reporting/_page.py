@@ -48,7 +48,6 @@ class Column:
     hint : explanation shown on hovering over the heading.
     swatches : colours; cells are then indices of clusters.
     names : names of the clusters, where cells are indices.
-    cluster : the cluster whose name the heading is.
     """
 
     name: str
@@ -57,7 +56,6 @@ class Column:
     hint: str = ""
     swatches: Sequence[str] = ()
     names: Sequence[str] = ()
-    cluster: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

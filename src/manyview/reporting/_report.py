@@ -324,6 +324,7 @@ def _context(subject: Subject) -> dict[str, Any]:
         "n_noise": subject.explanation.n_noise,
         "outlier_table": tables.outlier_table(subject),
         "association_table": tables.association_table(subject),
+        "column_table": tables.column_table(subject),
         "n_samples": len(subject.ids),
         "listed": len(subject.ids) <= MOST_LISTED,
         "has_classes": subject.classes is not None,

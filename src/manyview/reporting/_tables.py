@@ -239,10 +239,6 @@ def association_table(subject: Subject) -> Table:
         ),
         Column(name="p", numeric=True, format="p"),
         Column(name="FDR", numeric=True, format="p", hint="Over all columns"),
-        *(
-            Column(name=name, cluster=cluster)
-            for cluster, name in enumerate(subject.names)
-        ),
         Column(name="Note"),
     )
     rows = [
@@ -254,12 +250,23 @@ def association_table(subject: Subject) -> Table:
             one.effect,
             one.p_value,
             one.fdr,
-            *one.per_cluster,
             one.note,
         ]
         for one in subject.associations
     ]
-    caption = "Known columns, with their most frequent value or median per cluster"
+    caption = "Association of the clusters with known columns"
+    return Table(caption=caption, columns=columns, rows=rows)
+
+
+def column_table(subject: Subject) -> Table:
+    """One row per cluster, with what the known columns are there."""
+    found = subject.associations
+    columns = (cluster_column(subject), *(Column(name=one.column) for one in found))
+    rows = [
+        [cluster, *(one.per_cluster[cluster] for one in found)]
+        for cluster in range(len(subject.sizes))
+    ]
+    caption = "Most frequent value or median of each column, or events and samples"
     return Table(caption=caption, columns=columns, rows=rows)
 
 

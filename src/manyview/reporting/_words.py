@@ -90,11 +90,9 @@ def map_sentence(subject: Subject) -> str:
     n_shown, n_samples = len(subject.sample_map.samples), len(subject.ids)
     what = "graph embeddings" if subject.embedded else "views"
     of_view = "the view's graph embedding" if subject.embedded else "the view"
-    how = (
-        "laid out by UMAP"
-        if subject.sample_map.axes[0].startswith("UMAP")
-        else ("projected on their principal axes")
-    )
+    how = "projected on their principal axes"
+    if subject.sample_map.axes[0].startswith("UMAP"):
+        how = "laid out by UMAP (near samples are alike; wide distances mean little)"
     text = (
         f"The large map shows all {what} together, weighted as in the result, {how}; "
         f"the small ones show {of_view} alone on its principal axes."

@@ -43,24 +43,30 @@ window.manyview = (() => {
     };
   };
 
+  const unescaped = (text) => text.replace(/&lt;/g, "<").replace(/&gt;/g, ">")
+    .replace(/&amp;/g, "&");
   const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
 
-  // Clusters stand on one axis of some charts; their names may have changed since.
-  const named = (spec) => !spec.clusters || !names.length ? spec.data
-    : spec.data.map((trace) => ({
-      ...trace,
-      [spec.clusters]: trace[spec.clusters].map((_, j) => j),
-      hovertext: trace.z ? trace.z.map((row, j) => row.map(() => escaped(names[j])))
-        : names.map(escaped),
-      hovertemplate: trace.hovertemplate.replace(`%{${spec.clusters}}`, "%{hovertext}"),
-    }));
+  const shortened = (text) => text.length > 20 ? `${text.slice(0, 19)}…` : text;
+
+  // Clusters stand on one axis of some charts, by number: names may be long, alike, and
+  // changed by the reader.
+  const namesOf = (spec) => names.length ? names.map(escaped) : spec.data[0][spec.clusters];
+  const named = (spec) => !spec.clusters ? spec.data : spec.data.map((trace) => ({
+    ...trace,
+    [spec.clusters]: trace[spec.clusters].map((_, j) => j),
+    hovertext: trace.z ? trace.z.map((row, j) => row.map(() => namesOf(spec)[j]))
+      : namesOf(spec),
+    hovertemplate: trace.hovertemplate.replace(`%{${spec.clusters}}`, "%{hovertext}"),
+  }));
   const tickNames = (spec, layout) => {
-    if (!spec.clusters || !names.length) return;
+    if (!spec.clusters) return;
     const axis = layout[`${spec.clusters}axis`];
-    Object.assign(axis, { type: "linear", tickvals: names.map((_, j) => j),
-                          ticktext: names.map(escaped) });
+    const shown = names.length ? names.map((name) => escaped(shortened(name)))
+      : namesOf(spec).map((name) => escaped(shortened(unescaped(name))));
+    Object.assign(axis, { type: "linear", tickvals: shown.map((_, j) => j), ticktext: shown });
     if (axis.autorange === "reversed") {
-      Object.assign(axis, { autorange: false, range: [names.length - 0.5, -0.5] });
+      Object.assign(axis, { autorange: false, range: [shown.length - 0.5, -0.5] });
     }
   };
 
