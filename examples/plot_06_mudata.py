@@ -12,12 +12,14 @@ objects: one AnnData per modality, with the same cells. A MuData object goes int
 # A made-up experiment: 300 cells of four types, 60 genes and 12 proteins. Two of the
 # types are almost alike in their genes, the other two in their proteins.
 
+import warnings
+
 import mudata
 import numpy as np
 from anndata import AnnData
 from mudata import MuData
 
-mudata.set_options(pull_on_update=False)
+warnings.simplefilter("ignore", FutureWarning)  # mudata 0.3 speaks of 0.4
 
 rng = np.random.default_rng(0)
 types = rng.integers(4, size=300)

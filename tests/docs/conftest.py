@@ -1,10 +1,12 @@
 """A desk to follow the pages at: a folder with a user's files, and a shell."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -47,8 +49,8 @@ def desk(tmp_path, monkeypatch):
         suffix, sep = (".tsv", "\t") if name == "clinic" else (".csv", ",")
         table[:120].to_csv(f"{name}{suffix}", sep=sep)
         table[120:].to_csv(f"new_{name}{suffix}", sep=sep)
-    types = np.array(["T", "B", "NK", "mono", "other"])[data.target]
-    pd.DataFrame({"id": samples, "cell_type": types})[:120].to_csv(
+    kinds = np.array(["T", "B", "NK", "mono", "other"])[data.target]
+    pd.DataFrame({"id": samples, "cell_type": kinds})[:120].to_csv(
         "cell_types.csv", index=False
     )
     return folder
@@ -59,12 +61,11 @@ def shell(tmp_path, desk):
     """Runs shell blocks; what they leave in the background ends with the test."""
     tools = tmp_path / "tools"
     tools.mkdir()
-    make = subprocess.check_output(["which", "make"], text=True).strip()
     for name, text in {
         "pip": PIP.format(
             python=sys.executable, pyproject=str(ROOT / "pyproject.toml")
         ),
-        "make": MAKE.format(make=make, root=ROOT),
+        "make": MAKE.format(make=shutil.which("make"), root=ROOT),
     }.items():
         (tools / name).write_text(text)
         (tools / name).chmod(0o755)
@@ -109,8 +110,6 @@ def free_port():
 @pytest.fixture
 def cluster_services(monkeypatch):
     """Kubernetes and SLURM, played by a cluster on this machine."""
-    import types
-
     from distributed import LocalCluster
 
     class Service(LocalCluster):
