@@ -146,6 +146,6 @@ def test_doctor_names_all_that_the_project_names():
 
     assert names(project["dependencies"]) == set(REQUIRED)
     extras = project["optional-dependencies"]
-    assert set(EXTRAS) == set(extras) - {"all", "test"}
+    assert set(EXTRAS) == set(extras) - {"all", "test", "docs"}
     for extra, packages in EXTRAS.items():
         assert names(extras[extra]) == set(packages), extra

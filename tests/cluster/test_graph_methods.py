@@ -189,7 +189,6 @@ def test_iteration_limit_warns(Limited, blobs):
         Limited(3, max_iter=1, random_state=0).fit(blobs[0])
 
 
-@pytest.mark.skipif(not _eigen._SEEDABLE, reason="SciPy < 1.17 cannot seed ARPACK")
 def test_labels_do_not_depend_on_the_processor():
     """Multiple eigenvalues, tied neighbours and tied runs of k-means."""
     found = [hard_graphs.labels_of_all()]

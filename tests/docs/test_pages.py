@@ -1,5 +1,7 @@
 """Every code block of README and documentation runs as it stands, in order."""
 
+from importlib.util import find_spec
+
 import pytest
 
 from tests.docs.pages import PAGES, RUN, blocks
@@ -12,6 +14,14 @@ def with_code():
         if languages.intersection(RUN):
             marks = [pytest.mark.docs] if "shell" in languages else []
             yield pytest.param(path, id=name, marks=marks)
+        if any(needs_scanpy(block) for block in blocks(path)):
+            warns = pytest.mark.filterwarnings("ignore")
+            marks = [pytest.mark.companions, warns]
+            yield pytest.param(path, id=f"{name} with scanpy", marks=marks)
+
+
+def needs_scanpy(block):
+    return "import scanpy" in block.code
 
 
 @pytest.mark.parametrize("path", list(PAGES.values()), ids=list(PAGES))
@@ -32,6 +42,8 @@ def test_blocks_say_what_they_are(path):
 def test_page_runs(path, shell, free_port):
     names = {"__name__": "__main__"}
     for block in blocks(path):
+        if needs_scanpy(block) and not find_spec("scanpy"):
+            continue
         code = block.code.replace("8786", str(free_port))
         if block.language == "python":
             # Line numbers of a failure are those of the page.

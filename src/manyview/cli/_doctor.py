@@ -36,6 +36,8 @@ EXTRAS = {
     "io": ("pyarrow", "h5py", "zarr", "numcodecs", "zstandard"),
     "excel": ("openpyxl", "defusedxml"),
     "omics": ("anndata", "h5py"),
+    "survival": ("lifelines",),
+    "umap": ("umap-learn",),
     "dask": ("dask", "distributed", "zarr", "numcodecs", "pyarrow"),
     "companions": ("scanpy", "mudata", "umap-learn", "lifelines"),
 }

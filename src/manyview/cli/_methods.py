@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 
-from manyview import cluster
 from manyview.cli import _options as opt
 from manyview.cli import _render
 
@@ -34,6 +33,8 @@ def methods_command(
 
 
 def _row(name: str, class_name: str) -> dict[str, str]:
+    from manyview import cluster
+
     about = inspect.getdoc(getattr(cluster, class_name)) or ""
     return {
         "name": name,

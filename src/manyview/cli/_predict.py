@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from manyview.cli import _options as opt
@@ -65,6 +64,8 @@ def predict_command(
 
       manyview predict demo/model.mvz handwritten --json
     """
+    import numpy as np
+
     from manyview._model_file import load_imputer, load_model
     from manyview.cli._result import scores
 

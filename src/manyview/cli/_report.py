@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyview._extras import import_extra
-from manyview._typing import FloatArray
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
 from manyview.cli._covariates import (
@@ -29,6 +28,7 @@ from manyview.cli._sources import (
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
+    from manyview._typing import FloatArray
     from manyview.model_selection import ClusterCountChoice
 
 ResultFolder = Annotated[
