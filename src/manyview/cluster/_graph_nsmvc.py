@@ -21,7 +21,9 @@ from manyview.embedding._graph_views import (
     check_neighbors,
     embedding_names,
     open_embedded,
+    open_in_turn,
     place_views,
+    split_views,
     usable_views,
 )
 
@@ -216,7 +218,6 @@ class GraphNSMVC(NSMVC):
         self.n_anchors = n_anchors
 
     def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
-        from manyview._rows import open_views
         from manyview._solvers._graph_views import learn_graphs
 
         self.scales_, rows = scaled_rows(views, self.scale)
@@ -236,7 +237,9 @@ class GraphNSMVC(NSMVC):
             self._graph, rows, usable, views.names, np.float32, placement
         )
         self._embedding_scales = learn_scales(placed, "energy")
-        return open_views(placed, self._embedding_scales)
+        parts = split_views(placed)
+        del placed
+        return open_in_turn(parts, self._embedding_scales)
 
     def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
         return open_embedded(views, self.scales_, self._graph, self._embedding_scales)

@@ -279,6 +279,30 @@ def open_embedded(
     return open_views(placed, embedding_scales)
 
 
+def split_views(views: ViewSet) -> list[ViewSet]:
+    """Every view by itself."""
+    parts = zip(views.arrays, views.present, views.names, strict=True)
+    return [
+        ViewSet(arrays=(array,), present=(present,), names=(name,))
+        for array, present, name in parts
+    ]
+
+
+def open_in_turn(
+    parts: list[ViewSet], scales: tuple[ViewScale, ...]
+) -> tuple[Rows, ...]:
+    """Scaled rows of views that nobody else holds.
+
+    Each leaves the list once it is scaled, so that few are held twice.
+    """
+    from manyview._rows import open_views
+
+    opened: list[Rows] = []
+    for scale in scales:
+        opened.extend(open_views(parts.pop(0), (scale,)))
+    return tuple(opened)
+
+
 def embedding_names(names: Sequence[str]) -> tuple[str, ...]:
     """Names of the embeddings of some views."""
     return (*names, JOINT, DIFFUSION)
