@@ -99,7 +99,7 @@ def test_write_adds_to_a_copy_of_an_h5mu(run, blobs, tmp_path):  # noqa: F811
         (["--write", "{}/out.h5mu"], "under a name with the same suffix"),
         (["--write", "{}/out.csv"], "under a name with the same suffix"),
         (["--write", "{}/cells.h5ad"], "is the file that is clustered"),
-        (["--write", "{}/there.h5ad"], "exists. Choose another"),
+        (["--write", "{}/there.h5ad"], "exists. Choose another --write, or"),
         (["--use-rep", "X_umap"], "obsm has ['X_pca', 'noise']"),
         (["--use-rep", "X_pca", "--layer", "a,b"], "--layer names one layer"),
         (["--layer", "raw"], "Choose with --use-rep"),

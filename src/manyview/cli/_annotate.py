@@ -30,7 +30,7 @@ def check_write(path: Path, request: Request, *, dask: str | None, force: bool) 
     if path.exists() and source.exists() and path.samefile(source):
         msg = f"{path} is the file that is clustered. Choose another --write."
         raise DatasetError(msg)
-    _output.check_file(path, force=force)
+    _output.check_file(path, force=force, option="--write")
     import_extra("anndata", "omics", "--write")
 
 

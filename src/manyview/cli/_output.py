@@ -66,13 +66,13 @@ def check_folder(folder: Path, *, force: bool) -> None:
     check_writable(folder)
 
 
-def check_file(path: Path, *, force: bool) -> None:
+def check_file(path: Path, *, force: bool, option: str = "--out") -> None:
     """Refuse a file that cannot be written, before any work is done."""
-    _check_new(path, force=force)
-    check_writable(path)
+    _check_new(path, force=force, option=option)
+    check_writable(path, option)
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, option: str = "--out") -> None:
     """Try to write beside `path`, or as near to it as folders are there."""
     near = path.absolute().parent
     while not near.exists():
@@ -83,17 +83,17 @@ def check_writable(path: Path) -> None:
     except OSError as error:
         msg = (
             f"{path} cannot be written: {error.strerror} ({near}). "
-            "Nothing was computed. Choose another --out."
+            f"Nothing was computed. Choose another {option}."
         )
         raise WriteError(msg) from error
 
 
-def _check_new(path: Path, *, force: bool) -> None:
+def _check_new(path: Path, *, force: bool, option: str = "--out") -> None:
     if path.is_dir():
-        msg = f"{path} is a folder; --out names a file here."
+        msg = f"{path} is a folder; {option} names a file here."
         raise DatasetError(msg)
     if path.exists() and not force:
-        msg = f"{path} exists. Choose another --out, or add --force to replace it."
+        msg = f"{path} exists. Choose another {option}, or add --force to replace it."
         raise DatasetError(msg)
 
 
