@@ -60,6 +60,16 @@ def test_plot_map_draws_every_sample_in_its_cluster(model, blobs, ax):
     assert counts == np.bincount(model.labels_).tolist()
     inside = found.views[1][model.labels_ == 2]
     assert_allclose(ax.collections[2].get_offsets(), inside)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == found.view_axes[1]
+
+
+def test_plot_map_draws_noise_in_grey(model, blobs, ax):
+    views = dict(zip(("sound", "light", "words"), blobs[0], strict=True))
+    found = map_samples(views, model.labels_, estimator=model)
+    labels = np.where(np.arange(90) < 4, -1, model.labels_)
+    plot_map(found, labels, ax=ax)
+    assert len(ax.collections[3].get_offsets()) == 4
+    assert ax.get_legend_handles_labels()[1][-1] == "noise"
 
 
 def test_plot_agreement_writes_the_shares(model, blobs, ax):

@@ -93,7 +93,7 @@ def plot_map(
     view: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a map of samples, coloured by cluster.
+    """Draw a map of samples, coloured by cluster; noise, -1, is grey.
 
     Parameters
     ----------
@@ -115,7 +115,10 @@ def plot_map(
     labels = np.asarray(labels)
     positions = sample_map.fused if view is None else sample_map.views[view]
     shown = labels[sample_map.samples]
-    for cluster, color in enumerate(cluster_colors(int(labels.max()) + 1)):
+    colors = dict(enumerate(cluster_colors(int(labels.max()) + 1)))
+    if (shown < 0).any():
+        colors[-1] = "0.6"
+    for cluster, color in colors.items():
         inside = shown == cluster
         ax.scatter(
             positions[inside, 0],
@@ -124,9 +127,10 @@ def plot_map(
             color=color,
             linewidths=0,
             alpha=0.8,
-            label=str(cluster),
+            label="noise" if cluster < 0 else str(cluster),
         )
-    ax.set(xticks=[], yticks=[], aspect="equal")
+    axes = sample_map.axes if view is None else sample_map.view_axes[view]
+    ax.set(xticks=[], yticks=[], aspect="equal", xlabel=axes[0], ylabel=axes[1])
     return ax
 
 
