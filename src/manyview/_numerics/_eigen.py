@@ -161,23 +161,22 @@ class _Matrix:
         """
         if isinstance(self.affinity, Product) and self.coupling is None:
             return 0.0
-        vector = np.random.RandomState(0).normal(size=(self.n_samples, 1))
-        vector /= np.linalg.norm(vector)
-        before, beta = np.zeros_like(vector), 0.0
-        diagonal: list[float] = []
-        beside: list[float] = []
-        for _ in range(BOUND_STEPS):
-            image = self._multiply(vector) - beta * before
-            alpha = float(vector.ravel() @ image.ravel())
-            image -= alpha * vector
-            beta = float(np.linalg.norm(image))
-            diagonal.append(alpha)
-            beside.append(beta)
-            if beta <= abs(alpha) * np.finfo(float).eps:
-                break
-            before, vector = vector, image / beta
-        lowest = linalg.eigvalsh_tridiagonal(diagonal, beside[:-1])[0]
-        return float(lowest - beta)
+        vector = np.random.RandomState(0).uniform(-1.0, 1.0, (self.n_samples, 1))
+        basis = np.zeros((self.n_samples, BOUND_STEPS))
+        diagonal, beside = np.zeros(BOUND_STEPS), np.zeros(BOUND_STEPS)
+        length = float(np.linalg.norm(vector))
+        n_steps = 0
+        # Once the space is complete, what is left is rounding.
+        while n_steps < BOUND_STEPS and length > TIED * np.abs(diagonal).max():
+            basis[:, n_steps] = vector[:, 0] / length
+            vector = self._multiply(basis[:, n_steps, None])
+            diagonal[n_steps] = float(basis[:, n_steps] @ vector[:, 0])
+            for _ in range(2):
+                vector -= basis @ (basis.T @ vector)
+            length = beside[n_steps] = float(np.linalg.norm(vector))
+            n_steps += 1
+        lowest = linalg.eigvalsh_tridiagonal(diagonal[:n_steps], beside[: n_steps - 1])
+        return float(lowest[0] - length)
 
 
 def _recurrence(
