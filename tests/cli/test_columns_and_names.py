@@ -163,3 +163,18 @@ def test_models_of_other_methods_are_stored_and_predict(run, files, sources):
     printed = run("predict", out / "model.mvz", *sources).out
     assert [r["cluster"] for r in csv.DictReader(printed.splitlines())] == labels
     assert run("report", out).code == 0
+
+
+def test_a_report_is_written_again_without_lifelines(run, files, sources, monkeypatch):
+    out = files / "result"
+    clinic = files / "clinic.csv"
+    clinic.write_text("days,dead\n" + "".join(f"{i},{i % 2}\n" for i in range(90)))
+    words = ("--covariates", clinic, "--out", out)
+    assert run("cluster", *sources, *QUICK, *words).code == 0
+    summary = json.loads((out / "summary.json").read_text())
+    summary["covariates"]["survival"] = "days,dead"
+    (out / "summary.json").write_text(json.dumps(summary))
+    monkeypatch.setattr("manyview.cli._report.find_spec", lambda _: None)
+    done = run("report", out)
+    assert done.code == 0, done.err
+    assert "the log-rank test is left out" in flat(done.err)

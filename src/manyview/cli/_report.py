@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -181,6 +182,9 @@ def _covariates(
         if not path.is_file():
             _render.note(f"{path} is not there any more; its columns are left out.")
             return None
+        if survival is not None and find_spec("lifelines") is None:
+            _render.note("lifelines is not installed; the log-rank test is left out.")
+            survival = None
     return read_covariates(path, survival, samples)
 
 

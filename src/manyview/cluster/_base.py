@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
@@ -15,7 +15,6 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from manyview._random import random_source
 from manyview._results import IterationRecord, OnIteration, SolverResult
@@ -29,14 +28,8 @@ from manyview._threads import available_threads, one_blas_thread
 from manyview._typing import IntArray
 from manyview._view_input import ViewInput, scaled_rows
 from manyview._views import ViewSet
-from manyview.cluster._clustering import (
-    NOISE,
-    Clustering,
-    check_name,
-    default_names,
-    label_clustering,
-    name_clusters,
-)
+from manyview.cluster._clustering import Clustering, label_clustering
+from manyview.cluster._naming import NamedClusters
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -45,7 +38,7 @@ if TYPE_CHECKING:
 OnRestartIteration = Callable[[int, IterationRecord], None]
 
 
-class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
+class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimator):
     """Base of every clusterer: one `fit` for all, filled in by three methods.
 
     A subclass stores its parameters, adds constraints for those that are its own, and
@@ -81,7 +74,6 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
     n_clusters: int
     scale: str | None
     labels_: IntArray
-    cluster_names_: list[str]
     random_state: int | np.random.RandomState | None
     n_jobs: int | None = None
     verbose: int = 0
@@ -152,57 +144,6 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         """
         return self._named(self._clustering(self._check_views(X, reset=False), None))
 
-    def rename_clusters(self, names: Mapping[int, str]) -> Self:
-        """Give clusters names, which reports, exports and model files show.
-
-        Clusters of the same name are shown as one. ``labels_`` and `predict` keep the
-        numbers of the fit; `named_labels` has the names.
-
-        Parameters
-        ----------
-        names : mapping of int to str
-            Name by cluster number; clusters that are left out keep theirs.
-
-        Returns
-        -------
-        self : object
-            The estimator, with ``cluster_names_``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from manyview import ConcatKMeans
-        >>> views = [np.array([[0.0], [0.1], [5.0], [9.0]])]
-        >>> model = ConcatKMeans(n_clusters=3, random_state=0).fit(views)
-        >>> first, third, fourth = model.labels_[[0, 2, 3]]
-        >>> named = model.rename_clusters({first: "low", third: "high", fourth: "high"})
-        >>> named.named_labels().tolist()
-        ['low', 'low', 'high', 'high']
-        """
-        found = list(self._cluster_names())
-        for cluster, name in names.items():
-            check_name(cluster, name, len(found))
-            found[cluster] = name
-        self.cluster_names_ = found
-        return self
-
-    def named_labels(self, labels: Any = None) -> np.ndarray[Any, Any]:
-        """Labels as the names of their clusters.
-
-        Parameters
-        ----------
-        labels : array-like of int, default=None
-            Clusters as from `predict`; None takes ``labels_``.
-
-        Returns
-        -------
-        names : ndarray of str
-            The cluster's name, or "noise" for -1.
-        """
-        labels = self.labels_ if labels is None else np.asarray(labels)
-        # The last one is what -1 points to.
-        return np.asarray(np.array([*self._cluster_names(), NOISE])[labels])
-
     def report(self, X: Any, **options: Any) -> Any:
         """A report about the fit, shown inline by a notebook.
 
@@ -221,19 +162,6 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         # By name: clusterers do not depend on what is made of them.
         reporting = importlib.import_module("manyview.reporting")
         return reporting.report_page(self, X, **options)
-
-    def _cluster_names(self) -> Sequence[str]:
-        check_is_fitted(self)
-        found = getattr(self, "cluster_names_", None)
-        if found is not None:
-            return list(found)
-        centers = getattr(self, "_centers", None)
-        n_found = int(self.labels_.max()) + 1 if centers is None else len(centers[0])
-        return default_names(n_found)
-
-    def _named(self, clustering: Clustering) -> Clustering:
-        names = getattr(self, "cluster_names_", None)
-        return clustering if names is None else name_clusters(clustering, names)
 
     def _clustering(self, views: ViewSet, prepared: Any) -> Clustering:
         """Labels and distances of the samples of the fit.
