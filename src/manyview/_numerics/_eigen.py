@@ -19,6 +19,7 @@ from manyview._typing import FloatArray, IntArray
 
 Affinity: TypeAlias = "FloatArray | sparse.csr_array | Product"
 # Steps of a recurrence, see `_Matrix.recur`.
+Multiply: TypeAlias = Callable[[FloatArray], FloatArray]
 Recur: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 # Below this many samples a dense eigensolver is quicker than iterations.
@@ -32,6 +33,8 @@ EIGHT = 8
 # after which eigenvalues are too close together for this way.
 TOLERANCE = 1e-9
 MOST_PRODUCTS = 400
+# Blocks of a Krylov space, and how often one is started from the best vectors.
+KRYLOV_DEPTH, MOST_RESTARTS = 6, 40
 # Products of one filter: few at first, when little is known of the spectrum, and never
 # so many that the leading vectors drown the others (in powers of e).
 FIRST_DEGREE, MOST_DEGREE = 10, 40
@@ -122,18 +125,18 @@ class _Matrix:
     ) -> FloatArray:
         """Blocks that follow two blocks, each by one row of coefficients; the last one.
 
+        For sparse graphs without coupling.
+
         A row (factor, own, kept) takes the last two blocks to ``factor * matrix @ block
         + own * block + kept * before``. Both blocks are overwritten.
         """
-        graph = self.affinity
-        if self.coupling is None and isinstance(graph, Product):
+        graph: Any = self.affinity
+        if isinstance(graph, Product):
             outer, inner = _arrays(graph.factor), _arrays(graph.transposed)
             return _product_recurrence(*outer, *inner, coefficients, block, before)
-        if self.coupling is None and isinstance(graph, sparse.csr_array):
-            return _sparse_recurrence(*_arrays(graph), coefficients, block, before)
-        return _recurrence(self._multiply, coefficients, block, before)
+        return _sparse_recurrence(*_arrays(graph), coefficients, block, before)
 
-    def _multiply(self, block: FloatArray) -> FloatArray:
+    def multiply(self, block: FloatArray) -> FloatArray:
         scaling = 1.0 if self.scaling is None else self.scaling[:, None]
         affinity: Any = self.affinity
         product = np.asarray(affinity @ (scaling * block))
@@ -161,7 +164,9 @@ class _Matrix:
         """
         if isinstance(self.affinity, Product) and self.coupling is None:
             return 0.0
-        vector = np.random.RandomState(0).uniform(-1.0, 1.0, (self.n_samples, 1))
+        vector: FloatArray = np.random.RandomState(0).uniform(
+            -1.0, 1.0, (self.n_samples, 1)
+        )
         basis = np.zeros((self.n_samples, BOUND_STEPS))
         diagonal, beside = np.zeros(BOUND_STEPS), np.zeros(BOUND_STEPS)
         length = float(np.linalg.norm(vector))
@@ -169,7 +174,7 @@ class _Matrix:
         # Once the space is complete, what is left is rounding.
         while n_steps < BOUND_STEPS and length > TIED * np.abs(diagonal).max():
             basis[:, n_steps] = vector[:, 0] / length
-            vector = self._multiply(basis[:, n_steps, None])
+            vector = self.multiply(basis[:, n_steps, None])
             diagonal[n_steps] = float(basis[:, n_steps] @ vector[:, 0])
             for _ in range(2):
                 vector -= basis @ (basis.T @ vector)
@@ -177,19 +182,6 @@ class _Matrix:
             n_steps += 1
         lowest = linalg.eigvalsh_tridiagonal(diagonal[:n_steps], beside[: n_steps - 1])
         return float(lowest[0] - length)
-
-
-def _recurrence(
-    multiply: Callable[[FloatArray], FloatArray],
-    coefficients: FloatArray,
-    block: FloatArray,
-    before: FloatArray,
-) -> FloatArray:
-    for factor, own, kept in coefficients:
-        before *= kept
-        before += factor * multiply(block) + own * block
-        block, before = before, block
-    return block
 
 
 @kernel()
@@ -201,7 +193,7 @@ def _sparse_recurrence(
     block: FloatArray,
     before: FloatArray,
 ) -> FloatArray:
-    """The same with a CSR matrix, all steps at once: threads run side by side."""
+    """`_Matrix.recur` of a CSR matrix, all steps at once: threads run side by side."""
     for s in range(len(coefficients)):
         _sparse_step(starts, columns, weights, block, coefficients[s], block, before)
         block, before = before, block
@@ -412,7 +404,11 @@ def _connected_eigenpairs(
     if n_samples < ITERATIVE_FROM or 4 * _n_block(n_vectors) > n_samples:
         return _dense_eigenpairs(matrix.form(), n_vectors)
     block = _first_block(n_samples, n_vectors, start)
-    found = _filtered(matrix.recur, matrix.lower_bound(), block, n_vectors, tolerance)
+    if isinstance(matrix.affinity, np.ndarray) or matrix.coupling is not None:
+        found = _krylov(matrix.multiply, block, n_vectors, tolerance)
+    else:
+        lowest = matrix.lower_bound()
+        found = _filtered(matrix.recur, lowest, block, n_vectors, tolerance)
     if found.residual > tolerance and n_samples <= FACTORISED_UP_TO:
         inverted = _inverted(matrix, found, n_vectors, tolerance)
         if inverted is None or inverted.residual > tolerance:
@@ -489,33 +485,71 @@ def _filtered(
     """
     n_products = 0
     while True:
-        block, _ = linalg.qr(
-            block, mode="economic", overwrite_a=True, check_finite=False
-        )
-        block = np.ascontiguousarray(block)
+        block = _orthonormal(block)
         image = recur(block, np.zeros_like(block), np.array([[1.0, 0.0, 0.0]]))
-        projected = block.T @ image
-        values, turn = descending_eigenpairs(
-            (projected + projected.T) / 2.0, len(projected)
-        )
-        block, image = block @ turn, image @ turn
-        checked = slice(n_vectors + 1)
-        misses = image[:, checked] - block[:, checked] * values[checked]
-        largest = float(np.abs(values).max())
-        residual = float(np.linalg.norm(misses, axis=0).max()) / (largest or 1.0)
-        if residual <= tolerance or n_products >= MOST_PRODUCTS:
-            return _Found(values=values, vectors=block, residual=residual)
+        found, image = _rayleigh_ritz(block, image, n_vectors, block.shape[1])
+        if found.residual <= tolerance or n_products >= MOST_PRODUCTS:
+            return found
         block, degree = _filter(
             recur,
-            block,
+            found.vectors,
             image,
-            values,
+            found.values,
             lower_bound,
             last=n_vectors,
-            decay=residual / tolerance,
+            decay=found.residual / tolerance,
             most=MOST_DEGREE if n_products else FIRST_DEGREE,
         )
         n_products += degree
+
+
+def _krylov(
+    multiply: Multiply, block: FloatArray, n_vectors: int, tolerance: float
+) -> _Found:
+    """Block Lanczos iterations, started again from the best vectors.
+
+    Products with a dense matrix are what takes time. The space of a block, the matrix
+    times it, and so on, makes the most of them; all its vectors are kept orthogonal.
+    """
+    n_block = block.shape[1]
+    block = _orthonormal(block)
+    image = multiply(block)
+    for _ in range(MOST_RESTARTS):
+        basis, images = block, image
+        for _ in range(KRYLOV_DEPTH - 1):
+            # Of a space that is nearly complete rounding is left: twice is enough.
+            following = images[:, -n_block:]
+            for _ in range(2):
+                following = _orthonormal(following - basis @ (basis.T @ following))
+            basis = np.hstack([basis, following])
+            images = np.hstack([images, multiply(following)])
+        found, image = _rayleigh_ritz(basis, images, n_vectors, n_block)
+        block = found.vectors
+        if found.residual <= tolerance:
+            break
+    return found
+
+
+def _orthonormal(block: FloatArray) -> FloatArray:
+    frame, _ = linalg.qr(block, mode="economic", check_finite=False)
+    return np.ascontiguousarray(frame)
+
+
+def _rayleigh_ritz(
+    basis: FloatArray, images: FloatArray, n_vectors: int, n_kept: int
+) -> tuple[_Found, FloatArray]:
+    """The best `n_kept` pairs of an orthonormal basis, and the images of the vectors.
+
+    images : the matrix times basis.
+    """
+    projected = basis.T @ images
+    values, turn = descending_eigenpairs((projected + projected.T) / 2.0, n_kept)
+    vectors, image = basis @ turn, images @ turn
+    checked = slice(n_vectors + 1)
+    misses = image[:, checked] - vectors[:, checked] * values[checked]
+    largest = float(np.abs(values).max()) or 1.0
+    residual = float(np.linalg.norm(misses, axis=0).max()) / largest
+    return _Found(values=values, vectors=vectors, residual=residual), image
 
 
 def _filter(
@@ -577,12 +611,7 @@ def _inverted(
     def solve(block: FloatArray) -> FloatArray:
         return np.asarray(linalg.cho_solve(factor, block, check_finite=False))
 
-    def recur(
-        block: FloatArray, before: FloatArray, coefficients: FloatArray
-    ) -> FloatArray:
-        return _recurrence(solve, coefficients, block, before)
-
-    found = _filtered(recur, 0.0, rough.vectors, n_vectors, tolerance)
+    found = _krylov(solve, rough.vectors, n_vectors, tolerance)
     values = shift - 1.0 / found.values
     return _Found(values=values, vectors=found.vectors, residual=found.residual)
 

@@ -105,13 +105,14 @@ def fuse_graphs(
     """Alternate eigenvectors of the weighted graphs and weights of the cuts."""
     weights = np.full(len(graphs), 1.0 / len(graphs))
     history: list[IterationRecord] = []
-    converged = False
+    converged, vectors = False, None
     for iteration in range(1, max_iter + 1):
         # The smallest eigenvalues of sum_v a_v (I - N_v) are the largest of this.
         fused = sparse.csr_array(
             sum(weight * graph for weight, graph in zip(weights, graphs, strict=True))
         )
-        found = top_eigenvectors(fused, n_clusters)
+        found = top_eigenvectors(fused, n_clusters, start=vectors)
+        vectors = found.vectors
         roots = np.sqrt(graph_cuts(graphs, found.vectors))
         # Only ratios of the weights 1 / (2 sqrt(cut)) matter to the eigenvectors.
         weights = 1.0 / roots

@@ -102,7 +102,11 @@ def coreg_rounds(
         objective, settled = 0.0, True
         for v, (kernel, scaling) in enumerate(zip(kernels, scalings, strict=True)):
             found = top_eigenvectors(
-                kernel, n_clusters, scaling=scaling, coupling=roots[v] * shared
+                kernel,
+                n_clusters,
+                scaling=scaling,
+                coupling=roots[v] * shared,
+                start=subspaces[v],
             )
             subspaces[v] = found.vectors
             objective += float(found.values.sum())
