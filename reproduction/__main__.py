@@ -14,6 +14,7 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
+import reproduction.needs  # noqa: F401 - before anything that needs an extra
 from manyview.exceptions import DatasetError
 from manyview.reporting._page import Table
 from reproduction import machines

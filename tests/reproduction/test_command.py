@@ -196,3 +196,26 @@ def test_module_can_be_run():
         check=True,
     )
     assert "table2" in done.stdout
+
+
+def test_missing_extra_is_told_before_the_work(tmp_path):
+    """A module of that name that cannot be imported stands in for one not installed."""
+    (tmp_path / "plotly.py").write_text("raise ImportError")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "reproduction",
+            "--quick",
+            "--out",
+            str(tmp_path / "out"),
+        ],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: The reproduction needs plotly")
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
