@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import manyview.cluster
 from manyview import AMGL, NSMVC, ConcatKMeans, GraphNSMVC, ViewError, ViewKMeans
+from manyview.cluster import _predictor
 from manyview.cluster._membership import soft_membership
 from manyview.explain import explain
 
@@ -183,3 +184,31 @@ def test_names_that_cannot_be_are_refused(blobs, names, message):
     with pytest.raises(ViewError, match=message):
         model.rename_clusters({0: "fine"} | names if 0 not in names else names)
     assert not hasattr(model, "cluster_names_")
+
+
+@pytest.mark.parametrize("Estimator", PREDICTORS)
+def test_membership_of_many_samples_is_not_kept(Estimator, close, monkeypatch):
+    kept = build(Estimator).fit(close)
+    monkeypatch.setattr(_predictor, "KEPT_ENTRIES", 100)
+    monkeypatch.setattr(_predictor, "SPREAD_SAMPLES", 60)
+    model = build(Estimator).fit(close)
+    assert not hasattr(model, "membership_")
+    assert not hasattr(model, "outlier_score_")
+    assert_array_equal(model.labels_, kept.labels_)
+    found = model.predict_proba(close)
+    assert_array_equal(found.argmax(axis=1), model.labels_)
+    # The spread is that of 60 of the 90 samples.
+    assert_allclose(found, kept.membership_, atol=0.2)
+    assert_allclose(explain(model, close).confidence, found.max(axis=1))
+
+
+@pytest.mark.parametrize("Estimator", [NSMVC, GraphNSMVC])
+def test_noise_among_many_samples_is_found_in_parts(Estimator, close, monkeypatch):
+    monkeypatch.setattr(_predictor, "KEPT_ENTRIES", 100)
+    monkeypatch.setattr(_predictor, "SPREAD_SAMPLES", 60)
+    model = build(Estimator, outlier_threshold=1.0).fit(close)
+    assert 0 < (model.labels_ == -1).sum() < 45
+    assert_array_equal(model.predict(close), model.labels_)
+    clustering = model.clustering(close)
+    assert_array_equal(clustering.labels, model.labels_)
+    assert (clustering.assigned >= 0).all()

@@ -27,7 +27,11 @@ class CentroidClusterer(PredictingClusterer):
 
     def _clustering(self, views: ViewSet, prepared: Any) -> Clustering:
         check_count(self.labels_, views.n_samples)
-        found = self.membership_, self.outlier_score_
+        found = (
+            (self.membership_, self.outlier_score_)
+            if hasattr(self, "membership_")
+            else self._assess(self._open_checked(views), self.labels_)
+        )
         return self._measured(views, (), self.labels_, *found)
 
     def _measured(

@@ -53,7 +53,8 @@ class DMVC(CentroidClusterer):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample, by the same score as in `predict`.
     membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`.
+        Soft membership, largest at the label; see `predict_proba`. Not kept, like
+        ``outlier_score_``, for more than 4 million samples times clusters.
     outlier_score_ : ndarray of shape (n_samples,)
         Mean over a sample's views of its distance to the own centre, less that of a
         typical member, in robust standard deviations.

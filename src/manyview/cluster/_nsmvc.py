@@ -19,7 +19,6 @@ from manyview.cluster._base import as_labels
 from manyview.cluster._clustering import (
     Clustering,
     check_count,
-    check_labels,
     default_names,
 )
 from manyview.cluster._predictor import PredictingClusterer
@@ -99,7 +98,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample; -1 beyond ``outlier_threshold``.
     membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`.
+        Soft membership, largest at the label; see `predict_proba`. Not kept, like
+        ``outlier_score_``, for more than 4 million samples times clusters.
     outlier_score_ : ndarray of shape (n_samples,)
         Mean over a sample's views of its distance to the own centre, less that of a
         typical member, in robust standard deviations.
@@ -354,7 +354,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         rows = self._open_checked(views) if prepared is None else prepared.rows
         check_count(self.labels_, views.n_samples)
         if not hasattr(self, "membership_"):
-            labels = check_labels(self.labels_, views.n_samples)
+            noise = bool((self.labels_ < 0).any())
+            labels = self._nearest(rows) if noise else self.labels_
             measured = self._measure(rows, labels)
             # Of a fit on a Dask cluster: the samples at hand tell their own spread.
             spread = getattr(self, "_spread", None) or self._spread_of(measured, labels)

@@ -8,7 +8,7 @@ import numpy as np
 
 from manyview._scaling import ViewScale
 from manyview._typing import BoolArray, FloatArray, IntArray
-from manyview._views import ViewSet
+from manyview._views import ViewSet, row_blocks
 from manyview.cluster._base import BaseMultiViewClusterer
 from manyview.cluster._clustering import Clustering
 from manyview.cluster._membership import (
@@ -23,6 +23,11 @@ from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
+
+# Membership of more samples times clusters (32 MiB) is not kept: `predict_proba` gives
+# it. The spread is then that of so many samples.
+KEPT_ENTRIES = 1 << 22
+SPREAD_SAMPLES = 20_000
 
 
 class PredictingClusterer(BaseMultiViewClusterer):
@@ -130,11 +135,30 @@ class PredictingClusterer(BaseMultiViewClusterer):
 
     def _assess_fit(self, prepared: Any) -> None:
         rows, labels = self._rows_of_fit(prepared), self.labels_
+        if len(labels) * self._n_centers() > KEPT_ENTRIES:
+            self._assess_in_parts(rows, labels)
+            return
         measured = self._measure(rows, labels)
         self._spread = self._spread_of(measured, labels)
         found = self._assessed(measured, labels, self._spread)
         self.membership_, self.outlier_score_ = found
         labels[self._is_noise(self.outlier_score_)] = -1
+
+    def _assess_in_parts(self, rows: tuple[Rows, ...], labels: IntArray) -> None:
+        """The spread from some of the samples; membership is not kept."""
+        places = np.linspace(0, len(labels) - 1, SPREAD_SAMPLES).astype(np.intp)
+        some = np.unique(places)
+        part = tuple(view.take(some) for view in rows)
+        self._spread = self._spread_of(self._measure(part, labels[some]), labels[some])
+        if self.outlier_threshold is None:
+            return
+        for block in row_blocks(len(labels), self._n_centers(), KEPT_ENTRIES):
+            part = tuple(view.take(np.arange(block.start, block.stop)) for view in rows)
+            _, scores = self._assess(part, labels[block])
+            labels[block][self._is_noise(scores)] = -1
+
+    def _n_centers(self) -> int:
+        return len(self._linear_model()[0][0])
 
     def _rows_of_fit(self, prepared: Any) -> tuple[Rows, ...]:
         """The rows in what `_prepare` made."""
