@@ -19,6 +19,8 @@ from manyview._view_input import ViewInput
 from manyview._views import ViewSet, has_named_views, is_single_array
 from manyview.exceptions import ViewError
 
+__all__ = ["ViewImputer"]
+
 
 # A list of views has no place in one frame, so there is no `set_output`.
 class ViewImputer(  # type: ignore[call-arg]  # scikit-learn has no types
@@ -53,7 +55,7 @@ class ViewImputer(  # type: ignore[call-arg]  # scikit-learn has no types
         Names of the views.
     n_features_in_ : int
         Number of features, over all views.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str
         Names of the features, if X was one frame with string column names.
 
     Notes

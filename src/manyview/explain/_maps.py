@@ -38,7 +38,7 @@ class SampleMap:
     views : tuple of ndarray of shape (n_shown, 2)
         Positions by each view; NaN where it lacks the sample.
     axes : tuple of str
-        What the two directions of `fused` are.
+        What the two directions of ``fused`` are.
     view_axes : tuple of tuple of str
         The same for each view.
     """

@@ -84,7 +84,7 @@ def cluster(
     n_clusters : int, default=None
         Number of clusters; may be left to `estimator`.
     estimator : clusterer, default=None
-        Any estimator of `manyview.cluster`; it is not fitted itself, a copy is. None
+        Any estimator of ``manyview.cluster``; it is not fitted itself, a copy is. None
         means ``GraphNSMVC(n_clusters, random_state=random_state)``.
     use_rep : str, sequence of str, or dict by modality, default=None
         Keys of ``.obsm``, or ``"X"``, see `select_views`.
@@ -106,7 +106,7 @@ def cluster(
         The copy if there is one, else None.
 
         - ``.obs[key_added]``: cluster, categorical.
-        - ``.obs[key_added + "_confidence"]``: see `manyview.explain`.
+        - ``.obs[key_added + "_confidence"]``: membership in it.
         - ``.obsm["X_" + key_added]``: joint embedding of all views, of GraphNSMVC only.
         - ``.uns[key_added]``: method, parameters, weights of the views, version.
 

@@ -84,7 +84,18 @@ class ReportPage:
         self.html = content
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file; an existing one is replaced."""
+        """Write the page to a file; an existing one is replaced.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write.
+
+        Returns
+        -------
+        path : pathlib.Path
+            Where it was written.
+        """
         return write_page(path, self.html)
 
     def __repr__(self) -> str:
