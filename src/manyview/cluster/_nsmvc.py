@@ -354,8 +354,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         rows = self._open_checked(views) if prepared is None else prepared.rows
         check_count(self.labels_, views.n_samples)
         if not hasattr(self, "membership_"):
-            noise = bool((self.labels_ < 0).any())
-            labels = self._nearest(rows) if noise else self.labels_
+            # Labels of a Dask cluster are a dask array.
+            labels = np.asarray(self.labels_)
+            labels = self._nearest(rows) if (labels < 0).any() else labels
             measured = self._measure(rows, labels)
             # Of a fit on a Dask cluster: the samples at hand tell their own spread.
             spread = getattr(self, "_spread", None) or self._spread_of(measured, labels)
