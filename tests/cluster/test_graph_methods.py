@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -189,6 +190,10 @@ def test_iteration_limit_warns(Limited, blobs):
         Limited(3, max_iter=1, random_state=0).fit(blobs[0])
 
 
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(scipy.__version__) < "1.17.0",
+    reason="with older OpenBLAS, AMGL on fewer distinct rows than clusters does",
+)
 def test_labels_do_not_depend_on_the_processor():
     """Multiple eigenvalues, tied neighbours and tied runs of k-means."""
     found = [hard_graphs.labels_of_all()]
