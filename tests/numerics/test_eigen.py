@@ -270,3 +270,20 @@ def neighbor_graph(points, n_neighbors):
 
 def _symmetric(matrix):
     return (matrix + matrix.T) / 2
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3, 4, 7])
+def test_recurrences_are_those_of_the_dense_matrix(n_neighbors):
+    """Wrong products would not show in the vectors: other ways take over then."""
+    rng = np.random.RandomState(0)
+    graph = neighbor_graph(rng.normal(size=(30, 2)), n_neighbors)
+    coefficients = rng.normal(size=(5, 3))
+    for affinity in (_eigen.Product(graph), sparse.csr_array(graph + graph.T)):
+        block, before = rng.normal(size=(2, 30, 8))
+        expected, last = block.copy(), before.copy()
+        for factor, own, kept in coefficients:
+            product = affinity.toarray() @ expected
+            expected, last = factor * product + own * expected + kept * last, expected
+        matrix = _eigen._Matrix(affinity=affinity)
+        found = matrix.recur(block, before, coefficients)
+        assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
