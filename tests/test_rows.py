@@ -167,3 +167,79 @@ def test_labels_do_not_depend_on_how_zeros_are_stored(method, monkeypatch):
     assert_array_equal(compact.labels_, dense.labels_)
     if method is not CoTrain:
         assert_array_equal(compact.predict(new), dense.predict(new))
+
+
+def large(monkeypatch):
+    """Every view counts as a large one: no scaled copy, products in single precision."""
+    monkeypatch.setattr(manyview._rows._base, "KEEP_SCALED_BYTES", 0)
+    monkeypatch.setattr(manyview._rows._base, "ALWAYS_DIRECT_BELOW", 0)
+
+
+def offset_view(offset, *, strided=False):
+    view = offset + np.random.default_rng(3).normal(size=(60, 30))
+    view[::7] = np.nan
+    return np.repeat(view, 2, axis=1)[:, ::2] if strided else view
+
+
+@pytest.mark.parametrize("strided", [False, True])
+@pytest.mark.parametrize("mode", [None, "zscore", "l2", "range"])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e8])
+def test_large_views_are_as_accurate_as_they_say(strided, mode, offset, monkeypatch):
+    checked = check_views([offset_view(offset, strided=strided), np.ones((60, 1))])
+    scales = learn_scales(checked, mode)
+    exact = open_views(checked, scales)[0]
+    large(monkeypatch)
+    rows = open_views(checked, scales)[0]
+    assert rows.dtype == np.float32
+    assert rows.precision == np.float64
+    part, picked = slice(10, 50), np.array([0, 7, 31])
+    centers = exact.dense_rows(np.array([1, 2, 15]))
+    present = rows.present[part]
+    scaled = exact.dense_rows(np.arange(10, 50))
+    expected = ((scaled[:, None] - centers) ** 2).sum(axis=2)
+
+    block = rows.read(part, rows.buffer(40))
+    prepared = rows.prepare(centers)
+    found, rounding = np.empty((40, 3)), np.empty(40)
+    assert not rows.distances(block, part, prepared, found, rounding)
+    assert (abs(found - expected) <= rounding[:, None])[present].all()
+    # By differences, sums and losses have the precision of the rows themselves.
+    rows.refine(block, part, picked, prepared, found, rounding)
+    assert_allclose(found[picked], expected[picked], rtol=1e-12, atol=1e-300)
+    labels = np.arange(40) % 3
+    sums, losses = np.zeros((3, 30)), np.empty(40)
+    rows.add(block, np.arange(40), labels, present.astype(float), sums)
+    rows.losses(block, part, prepared, labels, losses)
+    known = np.where(present[:, None], scaled, 0.0)
+    assert_allclose(sums, [known[labels == j].sum(axis=0) for j in range(3)], 1e-12)
+    assert_allclose(losses, expected[np.arange(40), labels], 1e-12, 1e-300)
+    assert_allclose(rows.sq_norms, exact.sq_norms, 1e-12)
+    some = rows.take(picked)
+    assert_array_equal(some.dense_rows(np.arange(3)), rows.dense_rows(picked))
+
+
+def test_single_precision_is_left_where_it_would_overflow(monkeypatch):
+    large(monkeypatch)
+    for factor in (1e25, 1e-25):
+        rows = opened(factor * offset_view(0.0)[:, :6], PLAIN)
+        assert rows.dtype == np.float64
+
+
+@pytest.mark.parametrize("assignment", ["sequential", "majorize"])
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_labels_do_not_depend_on_the_precision_of_products(
+    assignment, offset, monkeypatch
+):
+    rng = np.random.default_rng(5)
+    centers = rng.normal(size=(6, 12))
+    truth = rng.integers(6, size=900)
+    views = [offset + centers[truth] + rng.normal(size=(900, 12)) for _ in range(3)]
+    views[1][::11] = np.nan
+    method = NSMVC(6, n_init=2, assignment=assignment, random_state=0)
+    expected = method.fit(views)
+    labels, n_iter = expected.labels_, expected.n_iter_
+    large(monkeypatch)
+    found = method.fit(views)
+    assert_array_equal(found.labels_, labels)
+    assert found.n_iter_ == n_iter
+    assert_array_equal(found.predict(views), labels)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from manyview._numerics._jit import kernel
-from manyview._typing import FloatArray, IntArray
+from manyview._typing import BoolArray, FloatArray, IntArray
 
 # Squared relative size below which a distance taken by differences is rounding only:
 # a row and the mean of its exact copies differ by a few units in the last place.
@@ -25,6 +25,32 @@ DIRECT_ERROR = 32 * np.finfo(np.float64).eps
 # Sums may be reordered (that is what lets them be vectorised); NaN and inf keep
 # their meaning.
 REORDER = {"reassoc", "contract"}
+
+
+@kernel()
+def scale_rows(
+    raw: FloatArray,
+    rows: IntArray,
+    present: BoolArray,
+    lengths: FloatArray,
+    shift: FloatArray,
+    factor: FloatArray,
+    out: FloatArray,
+) -> None:
+    """``(x - shift) * factor`` for some rows of a view, zero for missing ones.
+
+    lengths : (n_samples,), what rows are divided by instead of shifted, or empty.
+    """
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        if not present[i]:
+            out[r, :] = 0.0
+        elif lengths.shape[0]:
+            for f in range(raw.shape[1]):
+                out[r, f] = np.float64(raw[i, f]) / lengths[i] * factor[f]
+        else:
+            for f in range(raw.shape[1]):
+                out[r, f] = (np.float64(raw[i, f]) - shift[f]) * factor[f]
 
 
 @kernel(fastmath=REORDER)
@@ -82,7 +108,7 @@ def _direct_distance(row: FloatArray, center: FloatArray) -> float:
 
 @kernel()
 def direct_distances(
-    block: FloatArray,
+    points: FloatArray,
     positions: IntArray,
     sq_norms: FloatArray,
     centers: FloatArray,
@@ -90,11 +116,14 @@ def direct_distances(
     out: FloatArray,
     out_rounding: FloatArray,
 ) -> None:
-    """Distances of some rows of a dense block, by differences, into `out` rows."""
-    for i in positions:
-        widest = 0.0
+    """Distances of scaled rows, by differences.
+
+    positions : (n_points,), their rows in `sq_norms`, `out` and `out_rounding`.
+    """
+    for r in range(positions.shape[0]):
+        i, widest = positions[r], 0.0
         for j in range(centers.shape[0]):
-            distance = _direct_distance(block[i], centers[j])
+            distance = _direct_distance(points[r], centers[j])
             if distance < SAME_POINT * (sq_norms[i] + center_norms[j]):
                 distance = 0.0
             out[i, j] = distance
@@ -122,19 +151,18 @@ def direct_losses(
 
 @kernel()
 def add_rows(
-    block: FloatArray,
-    positions: IntArray,
+    points: FloatArray,
     clusters: IntArray,
     weights: FloatArray,
     out_sums: FloatArray,
 ) -> None:
-    """Add ``weights[r] * block[positions[r]]`` to the sum of ``clusters[r]``."""
-    for r in range(positions.shape[0]):
-        i, j, weight = positions[r], clusters[r], weights[r]
+    """Add ``weights[r] * points[r]`` to the sum of ``clusters[r]``."""
+    for r in range(points.shape[0]):
+        j, weight = clusters[r], weights[r]
         if weight == 0.0:
             continue
-        for f in range(block.shape[1]):
-            out_sums[j, f] += weight * block[i, f]
+        for f in range(points.shape[1]):
+            out_sums[j, f] += weight * points[r, f]
 
 
 @kernel()

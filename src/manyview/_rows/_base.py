@@ -45,7 +45,8 @@ class Rows(ABC):
     sq_norms : (n_samples,), squared length of every scaled row, 0 where missing.
     mean : (n_features,), mean scaled row.
     scatter : summed squared distance of the scaled rows to their mean.
-    dtype : precision of the products of rows and centres.
+    precision : in which rows are scaled, and losses and sums taken.
+    dtype : precision of the products of rows and centres, which may be lower.
     """
 
     n_samples: int
@@ -54,8 +55,8 @@ class Rows(ABC):
     sq_norms: FloatArray
     mean: FloatArray
     scatter: float
+    precision: np.dtype[Any]
     dtype: np.dtype[Any]
-    _relative_error: float
 
     @abstractmethod
     def buffer(self, n_rows: int) -> Any:
@@ -63,14 +64,19 @@ class Rows(ABC):
 
     @abstractmethod
     def read(self, rows: RowIndex, buffer: Any) -> Any:
-        """A block of scaled rows; missing rows are zero."""
+        """A block of rows, for the methods below; missing rows are zero."""
 
-    def prepare(self, centers: FloatArray) -> PreparedCenters:
-        """Centres (n_clusters, n_features) for use with any block."""
+    def prepare(
+        self, centers: FloatArray, dtype: np.dtype[Any] | None = None
+    ) -> PreparedCenters:
+        """Centres (n_clusters, n_features) for use with any block.
+
+        dtype : of the products, `self.dtype` or `self.precision`; default the former.
+        """
         return PreparedCenters(
             values=centers,
             sq_norms=np.einsum("jf,jf->j", centers, centers),
-            columns=np.ascontiguousarray(centers.T, dtype=self.dtype),
+            columns=np.ascontiguousarray(centers.T, dtype=dtype or self.dtype),
         )
 
     def distances(
@@ -86,13 +92,14 @@ class Rows(ABC):
         Returns whether they are as exact as `refine` would make them.
         """
         if self.n_samples < ALWAYS_DIRECT_BELOW:
-            self.refine(block, rows, np.arange(len(block)), centers, out, out_rounding)
+            every = np.arange(n_rows(rows))
+            self.refine(block, rows, every, centers, out, out_rounding)
             return True
         kernels.expand_distances(
             self._products(block, centers),
             self.sq_norms[rows],
             centers.sq_norms,
-            self._relative_error,
+            product_error(centers.columns.dtype, self.n_features),
             out,
             out_rounding,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +16,6 @@ from manyview._rows._base import (
     RowIndex,
     Rows,
     mean_and_scatter,
-    product_error,
     rounded_distances,
 )
 from manyview._scaling import ViewScale
@@ -33,7 +33,7 @@ class SparseRows(Rows):
     n_samples : rows of the whole view, of which the matrix may be a part.
     """
 
-    dtype = np.dtype(np.float64)
+    dtype = precision = np.dtype(np.float64)
 
     def __init__(
         self,
@@ -52,7 +52,6 @@ class SparseRows(Rows):
         data = _scaled_entries(matrix, present, scale).astype(dtype, copy=False)
         # As kernels take them: stored values, their columns, row boundaries.
         self._entries = (data, matrix.indices, matrix.indptr)
-        self._relative_error = product_error(self.dtype, self.n_features)
         self._summarise()
 
     def buffer(self, n_rows: int) -> None:  # noqa: ARG002 - the interface of Rows
@@ -63,8 +62,10 @@ class SparseRows(Rows):
             return np.arange(rows.start, rows.stop)
         return rows
 
-    def prepare(self, centers: FloatArray) -> PreparedCenters:
-        return super().prepare(centers + self._offset)
+    def prepare(
+        self, centers: FloatArray, dtype: np.dtype[Any] | None = None
+    ) -> PreparedCenters:
+        return super().prepare(centers + self._offset, dtype)
 
     def _products(self, block: IntArray, centers: PreparedCenters) -> FloatArray:
         products = np.empty((len(block), len(centers.values)))

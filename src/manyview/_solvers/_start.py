@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
 from manyview._results import SAME_CRITERION
-from manyview._rows import PreparedCenters, Rows
+from manyview._rows import Rows
 from manyview._solvers._cluster_sums import member_sums
 from manyview._solvers._nearest import nearest
 from manyview._solvers._table import DistanceTable, sample_blocks
@@ -163,7 +163,8 @@ def seeds_at(views: tuple[Rows, ...], rows: IntArray) -> Seeds:
 
 def nearest_seeds(views: tuple[Rows, ...], seeds: Seeds) -> IntArray:
     """(n_samples,), the seed with the smallest fused distance."""
-    return nearest(views, _prepared(views, seeds), partial(_fuse, views, seeds))
+    centers = [view.prepare(p) for view, p in zip(views, seeds.points, strict=True)]
+    return nearest(views, centers, partial(_fuse, views, seeds))
 
 
 def _draw(
@@ -195,7 +196,11 @@ def _distances_between(views: tuple[Rows, ...], rows: IntArray) -> FloatArray:
     """(n_samples, n_rows), fused distances of all samples to some of them."""
     distances = np.empty((views[0].n_samples, len(rows)))
     seeds, blocks = seeds_at(views, rows), sample_blocks(views)
-    centers = _prepared(views, seeds)
+    # Draws follow these distances: what differs by rounding must hardly move them.
+    centers = [
+        view.prepare(points, view.precision)
+        for view, points in zip(views, seeds.points, strict=True)
+    ]
     table = DistanceTable(views, blocks[0].stop, len(rows))
     for block in blocks:
         table.load(block, centers)
@@ -203,10 +208,6 @@ def _distances_between(views: tuple[Rows, ...], rows: IntArray) -> FloatArray:
         # Rounding leaves a sample a little away from itself and from its duplicates.
         distances[block] = np.where(fused > errors, fused, 0.0)
     return distances
-
-
-def _prepared(views: tuple[Rows, ...], seeds: Seeds) -> list[PreparedCenters]:
-    return [view.prepare(p) for view, p in zip(views, seeds.points, strict=True)]
 
 
 def _fuse(
