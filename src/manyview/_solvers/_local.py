@@ -102,16 +102,18 @@ class LocalSamples:
         losses, state.losses = state.losses, None
         if losses is None:  # Nothing was measured, so every sample is selected.
             losses = np.broadcast_to(0.0, state.weights.shape)
-        state.bounds.forget()
+        changed = np.zeros(len(self.labels), dtype=bool)
         for v, view in enumerate(self.views):
             chosen = losses[v] <= (1.0 + SAME_LOSS) * thresholds[v]
             chosen &= view.present
             before = state.selected[v]
+            changed |= chosen != before
             self._add(v, np.flatnonzero(chosen & ~before), 1.0)
             self._add(v, np.flatnonzero(before & ~chosen), -1.0)
             state.weights[v] = chosen
             state.joined_pace[v, chosen & (state.joined_pace[v] == 0)] = pace
             self.energy[v] = view.sq_norms[chosen].sum()
+        state.bounds.forget(changed)
 
     def weigh(self, weights: FloatArray) -> None:
         """Let samples take part with weights (n_views, n_samples), 0 where missing.

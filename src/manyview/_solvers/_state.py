@@ -36,10 +36,15 @@ class Bounds:
         twin.widest = self.widest.copy()
         return twin
 
-    def forget(self) -> None:
-        """Discard the bounds: they do not hold for other weights."""
-        self.lower[:] = -np.inf
-        self._centers = None
+    def forget(self, samples: BoolArray | None = None) -> None:
+        """Discard the bounds, of all samples by default.
+
+        They do not hold for other weights.
+        """
+        if samples is None:
+            self._centers = None
+            samples = np.ones(len(self.lower), dtype=bool)
+        self.lower[samples] = -np.inf
 
     def renew(
         self,

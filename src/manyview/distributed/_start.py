@@ -11,7 +11,12 @@ import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
 from manyview._solvers._nsmvc import LoopState
-from manyview._solvers._start import draw_seeds, seeding_rows, seeds_at
+from manyview._solvers._start import (
+    draft_seeds,
+    draw_seeds,
+    seeding_rows,
+    seeds_at,
+)
 from manyview._typing import FloatArray
 from manyview.cluster._base import as_labels
 from manyview.distributed import _blocks
@@ -57,7 +62,8 @@ def _kmeans_plusplus(
     """Seeds from a sample of the rows that fits this machine, as without a cluster."""
     rows = seeding_rows(data.n_samples, n_clusters, random_state)
     some = gather_rows(data, np.arange(data.n_samples) if rows is None else rows)
-    seeds = draw_seeds(some, n_clusters, random_state)
+    draw = draw_seeds if rows is None else draft_seeds
+    seeds = draw(some, n_clusters, random_state)
     parts = map_parts(_blocks.begin_at_seeds, data.rows, shared(seeds, len(data.rows)))
     return _from_parts(data, parts, n_clusters, seeds.centers(data.means))
 
