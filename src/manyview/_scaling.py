@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from manyview._arrays import ViewArray
+from manyview._threads import map_threads
 from manyview._typing import BoolArray, FloatArray
 from manyview._views import (
     SCAN_ELEMENTS,
@@ -144,15 +145,15 @@ class Moments:
 
 def learn_scales(views: ViewSet, mode: str | None) -> tuple[ViewScale, ...]:
     """One `ViewScale` per view for the given mode."""
-    scales = []
-    for array, present, name in zip(
-        views.arrays, views.present, views.names, strict=True
-    ):
+
+    def learn(v: int) -> ViewScale:
+        array, present = views.arrays[v], views.present[v]
         found = feature_range(array, present)
         view_mode = scale_mode(found, mode)
         moments = feature_moments(array, present, found, view_mode)
-        scales.append(make_scale(found, moments, view_mode, name))
-    return tuple(scales)
+        return make_scale(found, moments, view_mode, views.names[v])
+
+    return tuple(map_threads(learn, range(len(views.arrays))))
 
 
 def scale_mode(found: FeatureRange, mode: str | None) -> str | None:

@@ -8,13 +8,18 @@ users are counted: the first one has the limit set, the last one has it lifted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
+from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from manyview._sklearn_compat import _openmp_effective_n_threads
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class _Keeper:
@@ -88,3 +93,20 @@ def one_thread() -> Iterator[None]:
 def available_threads() -> int:
     """Threads that one fit may use: processors, unless OMP_NUM_THREADS says fewer."""
     return int(_openmp_effective_n_threads())
+
+
+def map_threads(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    n_threads: int | None = None,
+) -> list[Result]:
+    """What `function` makes of every item, in their order; by default in all threads.
+
+    The function has to spend its time without the interpreter lock.
+    """
+    items = list(items)
+    n_threads = min(n_threads or available_threads(), len(items))
+    if n_threads <= 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(function, items))

@@ -205,7 +205,7 @@ def test_copies_of_a_view_are_that_view_alone(problem, n_copies):
 def test_result_is_independent_of_row_blocks(problem, block):
     whole = {assignment: solve(problem, assignment) for assignment in ASSIGNMENTS}
 
-    def blocks(views):
+    def blocks(views, _):
         n_samples = views[0].n_samples
         return [slice(a, min(a + block, n_samples)) for a in range(0, n_samples, block)]
 

@@ -181,29 +181,53 @@ def doubtful_rows(
 
 
 @kernel()
-def _renew_bounds(
-    distances_i: FloatArray,
-    rounding_i: FloatArray,
-    selected_i: BoolArray,
+def tighten_bounds(
+    distances: FloatArray,
+    rounding: FloatArray,
+    clusters: IntArray,
+    rows: IntArray,
+    labels: IntArray,
+    selected: BoolArray,
     anchor: FloatArray,
-    label: int,
-) -> tuple[float, float]:
-    """Upper and lower bound of one sample from its distances."""
-    n_views, n_clusters = distances_i.shape
-    own, error, nearest = 0.0, 0.0, np.inf
-    for v in range(n_views):
-        if selected_i[v]:
-            own += anchor[v] * distances_i[v, label]
-            error += anchor[v] * rounding_i[v]
-    for j in range(n_clusters):
-        if j == label:
-            continue
-        other = 0.0
+    rest: FloatArray,
+    out_upper: FloatArray,
+    out_lower: FloatArray,
+) -> None:
+    """Bounds of some rows from their distances to some of the centres.
+
+    distances : (n_views, n_slots, n_some), to the centres of `clusters`;
+    rows : (n_slots,), the row of each slot; labels, bounds : (n_rows,), selected :
+    (n_views, n_rows). rest : (n_slots,), a lower bound on all other distances.
+    """
+    n_views, n_slots, n_some = distances.shape
+    for r in range(n_slots):
+        i = rows[r]
+        error = 0.0
         for v in range(n_views):
-            if selected_i[v]:
-                other += anchor[v] * distances_i[v, j]
-        nearest = min(nearest, other)
-    return np.sqrt(own + error), np.sqrt(max(nearest - error, 0.0))
+            if selected[v, i]:
+                error += anchor[v] * rounding[v, r]
+        nearest = np.inf
+        for j in range(n_some):
+            fused = 0.0
+            for v in range(n_views):
+                if selected[v, i]:
+                    fused += anchor[v] * distances[v, r, j]
+            if clusters[j] == labels[i]:
+                out_upper[i] = min(out_upper[i], np.sqrt(fused + error))
+            else:
+                nearest = min(nearest, fused)
+        out_lower[i] = min(np.sqrt(max(nearest - error, 0.0)), rest[r])
+
+
+@kernel()
+def _nearest_other(fused: FloatArray, label: int) -> float:
+    """The smallest value of another cluster, infinite if there is none."""
+    nearest = np.inf
+    for j in range(label):
+        nearest = fused[j] if fused[j] < nearest else nearest
+    for j in range(label + 1, fused.shape[0]):
+        nearest = fused[j] if fused[j] < nearest else nearest
+    return nearest
 
 
 @kernel()
@@ -237,6 +261,7 @@ def sweep_sequential(
     slope, bend = np.empty(n_views), np.empty(n_views)
     reach = np.empty(n_views)
     linear, bound = np.empty(n_clusters), np.empty(n_clusters)
+    fused = np.empty(n_clusters)
     linearise(out_view_losses, exponents, slope, bend, reach)
     slack = bound_slack(out_view_losses, exponents, slope, anchor, widest)
     for i in range(begin, n_rows):
@@ -248,21 +273,27 @@ def sweep_sequential(
         current = out_labels[i]
         linear[:] = 0.0
         bound[:] = 0.0
-        noise = 0.0
+        fused[:] = 0.0
+        noise, error = 0.0, 0.0
         takes_part, in_reach = False, True
         for v in range(n_views):
             if not selected[v, i]:
                 continue
             takes_part = True
-            own = distances[v, r, current]
-            furthest = 0.0
+            row = distances[v, r]
+            own = row[current]
+            g, b, a = slope[v], bend[v], anchor[v]
             for j in range(n_clusters):
-                delta = distances[v, r, j] - own
-                linear[j] += slope[v] * delta
-                bound[j] += bend[v] * delta * delta
-                furthest = max(furthest, abs(delta))
-            in_reach = in_reach and furthest <= reach[v]
+                delta = row[j] - own
+                linear[j] += g * delta
+                bound[j] += b * delta * delta
+                fused[j] += a * row[j]
+            # A finite slack means that no distance at all is out of reach.
+            if slack == np.inf:
+                furthest = max(own - row.min(), row.max() - own)
+                in_reach = in_reach and furthest <= reach[v]
             noise += 2.0 * slope[v] * rounding[v, r]
+            error += anchor[v] * rounding[v, r]
         if not takes_part:
             out_upper[i], out_lower[i] = 0.0, np.inf
             continue
@@ -281,9 +312,8 @@ def sweep_sequential(
                 current,
                 noise,
             )
-        out_upper[i], out_lower[i] = _renew_bounds(
-            distances[:, r], rounding[:, r], selected[:, i], anchor, best
-        )
+        out_upper[i] = np.sqrt(fused[best] + error)
+        out_lower[i] = np.sqrt(max(_nearest_other(fused, best) - error, 0.0))
         if best == current:
             continue
         out_labels[i] = best
@@ -367,10 +397,7 @@ def sweep_majorize(
             n_left += 1
             continue
         out_pending[r] = False
-        nearest = np.inf
-        for j in range(n_clusters):
-            if j != best:
-                nearest = min(nearest, linear[j])
+        nearest = _nearest_other(linear, best)
         # `linear` is relative to the fused distance to the current centre.
         error = noise / 2.0
         out_upper[i] = np.sqrt(max(fused + linear[best], 0.0) + error)

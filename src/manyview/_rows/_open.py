@@ -14,6 +14,7 @@ from manyview._rows._base import Rows
 from manyview._rows._dense import DenseRows
 from manyview._rows._sparse import SparseRows
 from manyview._scaling import LARGEST_UNSCALED, ViewScale
+from manyview._threads import map_threads
 from manyview._typing import BoolArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, row_blocks
 from manyview.exceptions import ViewError
@@ -82,9 +83,9 @@ def open_views(
     larger ones, `n_samples` is the number of rows of those.
     """
     n_samples = n_samples or views.n_samples
-    opened: list[Rows] = []
-    for v, scale in enumerate(scales):
-        array, present = views.arrays[v], views.present[v]
+
+    def open_view(v: int) -> Rows:
+        array, present, scale = views.arrays[v], views.present[v], scales[v]
         rows: Rows
         # An overflow is reported below, with the name of the view.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -95,8 +96,9 @@ def open_views(
                     array, present, scale, keep_scaled=keep_scaled, n_samples=n_samples
                 )
         _reject_overflow(rows, views.names[v])
-        opened.append(rows)
-    return tuple(opened)
+        return rows
+
+    return tuple(map_threads(open_view, range(len(scales))))
 
 
 def _reject_overflow(rows: Rows, name: str) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +16,17 @@ from manyview._numerics._soft import SAME_LOSS
 from manyview._rows import PreparedCenters, Rows
 from manyview._solvers._cluster_sums import ClusterSums, Moves, SweepOutcome
 from manyview._solvers._samples import LossSummary
+from manyview._solvers._screen import Screen
 from manyview._solvers._state import SampleState
 from manyview._solvers._table import DistanceTable, sample_blocks
+from manyview._threads import map_threads
 from manyview._typing import FloatArray, IntArray
 
 # Rows refined together when the sequential sweep meets a doubtful one: what makes one
 # doubtful (ties, few samples) mostly holds for its neighbours too.
 REFINE_AHEAD = 16
 # Blocks that one thread takes at a time.
-SPAN_BLOCKS = 16
+SPAN_BLOCKS = 4
 # What rounding may do to bounds that nothing else loosens.
 TANGENT_SLACK = 1.0 + 1e-9
 
@@ -32,6 +36,7 @@ class _Step:
     """What stays fixed during a sweep.
 
     view_losses, exponents : (n_views,), at the start; slack : see `bound_slack`.
+    screen : None where all centres may have come closer.
     out_losses : (n_views, n_samples), filled with the losses after the sweep, if given.
     """
 
@@ -39,13 +44,14 @@ class _Step:
     view_losses: FloatArray
     exponents: FloatArray
     slack: float
+    screen: Screen | None
     out_losses: FloatArray | None
 
 
 class LocalSamples:
     """State of one run on in-memory or memory-mapped views (see `Samples`).
 
-    assignment : "sequential" or "majorize"; n_threads speeds up the latter. Samples
+    assignment : "sequential" or "majorize". n_threads changes no result. Samples
     take part by selection (`select`) or, with "majorize", by any weights (`weigh`).
     """
 
@@ -65,11 +71,12 @@ class LocalSamples:
         )
         self.energy = np.zeros(len(views))
         self._assignment = assignment
-        self._blocks = sample_blocks(views)
+        self._blocks = sample_blocks(views, n_clusters)
         self._n_threads = n_threads
         self._tables = [
             DistanceTable(views, self._blocks[0].stop, n_clusters)
-            for _ in range(n_threads)
+            # A table is worked on while the others are loaded.
+            for _ in range(1 if n_threads == 1 else n_threads + 1)
         ]
 
     @property
@@ -88,11 +95,15 @@ class LocalSamples:
         n_views = len(self.views)
         losses = np.empty((n_views, len(self.labels)))
         lowest, highest = np.full(n_views, np.inf), np.full(n_views, -np.inf)
-        for v, view in enumerate(self.views):
+
+        def measure_view(v: int) -> None:
             for rows, found in self._losses(v, centers[v]):
                 losses[v, rows] = found
-            lowest[v] = losses[v].min(where=view.present, initial=np.inf)
-            highest[v] = losses[v].max(where=view.present, initial=-np.inf)
+            present = self.views[v].present
+            lowest[v] = losses[v].min(where=present, initial=np.inf)
+            highest[v] = losses[v].max(where=present, initial=-np.inf)
+
+        map_threads(measure_view, range(n_views), self._n_threads)
         self.state.losses = losses
         return LossSummary(lowest=lowest, highest=highest, total=losses.sum(axis=1))
 
@@ -142,8 +153,8 @@ class LocalSamples:
         moves = Moves(clusters=self.clusters, view_losses=view_losses.copy())
         if self._assignment == "sequential":
             step = self._begin_sweep(centers, view_losses, exponents)
-            for rows in self._blocks:
-                self._assign_in_turn(rows, step, self._tables[0], moves)
+            for rows, table, loaded in self._loaded_in_order(step):
+                self._assign_in_turn(rows, step, table, loaded, moves)
         else:
             moves.add(self.sweep_at_once(centers, view_losses, exponents))
         return moves.outcome()
@@ -199,25 +210,63 @@ class LocalSamples:
         slack = self.state.bounds.renew(
             self.views, centers, self.labels, view_losses, exponents
         )
+        finite = np.isfinite(slack)
+        shifts = self.state.bounds.shifts if finite else None
+        screen = Screen.of(self.views, centers, shifts)
         return _Step(
             centers=[v.prepare(c) for v, c in zip(self.views, centers, strict=True)],
             view_losses=view_losses,
             exponents=exponents,
             slack=slack,
+            screen=screen,
             out_losses=out_losses,
         )
 
+    def _loaded_in_order(
+        self, step: _Step
+    ) -> Iterator[tuple[slice, DistanceTable, IntArray]]:
+        """Block by block, a table with the rows in doubt, and these rows.
+
+        Other threads load tables ahead. Centres, and the bounds of a block that is yet
+        to come, do not change during the sweep.
+        """
+
+        def load(rows: slice, table: DistanceTable) -> IntArray:
+            doubtful = self._doubtful(rows, step, step.slack, table)
+            if doubtful.size:
+                _load(table, rows, doubtful, step)
+            return doubtful
+
+        if self._n_threads == 1 or len(self._blocks) == 1:
+            for rows in self._blocks:
+                yield rows, self._tables[0], load(rows, self._tables[0])
+            return
+        free, ahead = list(self._tables), deque[Any]()
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            for rows in self._blocks:
+                if not free:
+                    rows_before, table, doubtful = ahead.popleft()
+                    yield rows_before, table, doubtful.result()
+                    free.append(table)
+                table = free.pop()
+                ahead.append((rows, table, pool.submit(load, rows, table)))
+            for rows, table, doubtful in ahead:
+                yield rows, table, doubtful.result()
+
     def _assign_in_turn(
-        self, rows: slice, step: _Step, table: DistanceTable, moves: Moves
+        self,
+        rows: slice,
+        step: _Step,
+        table: DistanceTable,
+        loaded: IntArray,
+        moves: Moves,
     ) -> None:
-        """The sequential sweep over one block."""
-        bounds, size = self.state.bounds, rows.stop - rows.start
-        loaded = self._doubtful(rows, step.slack)
+        """The sequential sweep over one block, of which some rows are loaded."""
         if not loaded.size:
             return
+        bounds, size = self.state.bounds, rows.stop - rows.start
         slots = np.full(size, -1)
         slots[loaded] = np.arange(len(loaded))
-        _load(table, rows, loaded, step)
         before, row = self.labels[rows].copy(), 0
         while True:
             row = _assign.sweep_sequential(
@@ -255,7 +304,7 @@ class LocalSamples:
         bounds = self.state.bounds
         # The tangent is the whole criterion here: it neither drifts nor bends.
         slack = TANGENT_SLACK if np.isfinite(step.slack) else np.inf
-        loaded = self._doubtful(rows, slack)
+        loaded = self._doubtful(rows, step, slack, table)
         if not loaded.size:
             return
         _load(table, rows, loaded, step)
@@ -284,10 +333,19 @@ class LocalSamples:
                 labels = self.labels[rows]
                 view.losses(table.blocks[v], rows, step.centers[v], labels, out)
 
-    def _doubtful(self, rows: slice, slack: float) -> IntArray:
+    def _doubtful(
+        self, rows: slice, step: _Step, slack: float, table: DistanceTable
+    ) -> IntArray:
         """Rows of the block whose label the bounds do not settle."""
+        bounds = self.state.bounds
+        upper, lower = bounds.upper[rows], bounds.lower[rows]
         found = np.empty(rows.stop - rows.start, dtype=np.intp)
-        upper, lower = self.state.bounds.upper[rows], self.state.bounds.lower[rows]
+        doubtful = found[: _assign.doubtful_rows(upper, lower, slack, found)]
+        if step.screen is None or not doubtful.size:
+            return doubtful
+        step.screen.tighten(
+            bounds, rows, doubtful, slack, self.labels, self.state.selected, table
+        )
         return found[: _assign.doubtful_rows(upper, lower, slack, found)]
 
     def _move(

@@ -25,13 +25,27 @@ def fused_scores(
 
     weights : (n_views,). A view that a sample lacks leaves its weight to the others.
     """
-    blocks = sample_blocks(views)
+    shares = view_shares(views, weights)
+    for rows, distances in distance_blocks(views, centers):
+        yield rows, np.einsum("vi,vij->ij", shares[:, rows], distances)
+
+
+def distance_blocks(
+    views: tuple[Rows, ...], centers: tuple[FloatArray, ...]
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Block by block, squared distances (n_views, n_rows, n_clusters).
+
+    They are overwritten by those of the next block.
+    """
+    blocks = sample_blocks(views, len(centers[0]))
     table = DistanceTable(views, blocks[0].stop, len(centers[0]))
-    prepared = _prepare(views, centers)
-    shares = _shares(views, weights)
+    # The distances themselves are asked for, not only which one is the smallest.
+    prepared = [
+        view.prepare(c, view.precision) for view, c in zip(views, centers, strict=True)
+    ]
     for rows in blocks:
         table.load(rows, prepared)
-        yield rows, np.einsum("vi,vij->ij", shares[:, rows], table.distances)
+        yield rows, table.distances
 
 
 def nearest_clusters(
@@ -41,7 +55,7 @@ def nearest_clusters(
 
     weights : (n_views,). Where a sample has only views of weight 0, all count alike.
     """
-    shares = _shares(views, weights)
+    shares = view_shares(views, weights)
 
     def score(
         rows: slice, distances: FloatArray, rounding: FloatArray
@@ -57,7 +71,7 @@ def nearest_by_distance(
     views: tuple[Rows, ...], centers: tuple[FloatArray, ...], weights: FloatArray
 ) -> IntArray:
     """`nearest_clusters` by weighted sums of distances that are not squared."""
-    shares = _shares(views, weights)
+    shares = view_shares(views, weights)
 
     def score(
         rows: slice, distances: FloatArray, rounding: FloatArray
@@ -81,7 +95,7 @@ def nearest(
     by rounding only are equal: labels depend neither on the block that a sample is in
     nor on the processor.
     """
-    blocks = sample_blocks(views)
+    blocks = sample_blocks(views, len(centers[0].values))
     table = DistanceTable(views, blocks[0].stop, len(centers[0].values))
     labels = np.empty(views[0].n_samples, dtype=np.int32)
     for rows in blocks:
@@ -107,7 +121,7 @@ def _prepare(
     return [view.prepare(c) for view, c in zip(views, centers, strict=True)]
 
 
-def _shares(views: tuple[Rows, ...], weights: FloatArray) -> FloatArray:
+def view_shares(views: tuple[Rows, ...], weights: FloatArray) -> FloatArray:
     """(n_views, n_samples), weight of each view for each sample; they add up to 1."""
     has = np.stack([view.present for view in views]).astype(np.float64)
     shares = weights[:, None] * has

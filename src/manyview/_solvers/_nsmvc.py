@@ -55,7 +55,7 @@ def solve_nsmvc(
     """Algorithm 1 from a given start, on one machine.
 
     views : scaled row access, one per view. `on_iteration` gets every `PaceRecord`.
-    `n_threads` speeds up the majorizing step and changes no result.
+    `n_threads` changes no result.
     """
     samples = LocalSamples(
         views,

@@ -19,6 +19,9 @@ class Bounds:
     upper, lower : (n_samples,), on the distance to the own and to the nearest other
     centre. anchor : (n_views,), the slopes they refer to; widest : (n_views,), the
     largest squared distance a sample can have to a centre.
+    shifts : (n_clusters,), how far centres moved since the sweep before, or None;
+    other_shifts : (n_clusters,), the furthest move of any other centre. `lower` has
+    been reduced by it.
     """
 
     def __init__(self, n_samples: int, n_views: int) -> None:
@@ -26,6 +29,8 @@ class Bounds:
         self.lower = np.full(n_samples, -np.inf)
         self.anchor: FloatArray = np.zeros(n_views)
         self.widest: FloatArray = np.zeros(n_views)
+        self.shifts: FloatArray | None = None
+        self.other_shifts: FloatArray = np.empty(0)
         self._longest: list[float] | None = None
         self._centers: tuple[FloatArray, ...] | None = None
 
@@ -67,6 +72,7 @@ class Bounds:
         perfect_view = not (slope > 0).all() or not (self.anchor > 0).all()
         if self._centers is None or perfect_view:
             self.forget()
+            self.shifts = None
         else:
             self._relax(centers, labels, slope)
         self._centers, self.anchor = centers, slope
@@ -95,6 +101,7 @@ class Bounds:
             self.upper,
             self.lower,
         )
+        self.shifts, self.other_shifts = shifts, others
 
 
 @dataclass(kw_only=True, slots=True)

@@ -9,15 +9,18 @@ import numpy as np
 from manyview._rows import PreparedCenters, RowIndex, Rows, n_rows
 from manyview._typing import BoolArray, FloatArray, IntArray
 
-# Rows whose scaled features fit a processor's cache together.
-BLOCK_ELEMENTS = 1 << 18
+# Features of a block, and its distances to centres. Smaller blocks would be handled by
+# the interpreter as often as by compiled code; larger ones leave the cache.
+BLOCK_ELEMENTS = 1 << 20
+BLOCK_DISTANCES = 1 << 22
 
 
-def sample_blocks(views: tuple[Rows, ...]) -> list[slice]:
-    """Row slices small enough for a block's scaled features to stay in cache."""
+def sample_blocks(views: tuple[Rows, ...], n_clusters: int = 1) -> list[slice]:
+    """Row slices whose features, and distances to so many centres, are not too many."""
     n_samples = views[0].n_samples
     width = sum(view.n_features for view in views)
-    step = int(np.clip(BLOCK_ELEMENTS // width, 128, 4096))
+    most = BLOCK_DISTANCES // (len(views) * n_clusters)
+    step = int(np.clip(min(BLOCK_ELEMENTS // width, most), 128, 4096))
     return [
         slice(start, min(start + step, n_samples))
         for start in range(0, n_samples, step)
@@ -39,7 +42,7 @@ class DistanceTable:
     def __init__(self, views: tuple[Rows, ...], n_slots: int, n_clusters: int) -> None:
         self._views = views
         self._buffers = [view.buffer(n_slots) for view in views]
-        self._all_distances = np.zeros((len(views), n_slots, n_clusters))
+        self._memory = np.zeros(len(views) * n_slots * n_clusters)
         self._all_rounding = np.zeros((len(views), n_slots))
 
     def read(self, v: int, rows: RowIndex) -> Any:
@@ -47,10 +50,11 @@ class DistanceTable:
         return self._views[v].read(rows, self._buffers[v])
 
     def load(self, rows: RowIndex, centers: list[PreparedCenters]) -> None:
-        """Fill the table for some samples."""
+        """Fill the table for some samples, and at most `n_clusters` centres."""
         size = n_rows(rows)
         self._rows, self._centers = rows, centers
-        self.distances = self._all_distances[:, :size]
+        shape = (len(self._views), size, len(centers[0].values))
+        self.distances = self._memory[: np.prod(shape)].reshape(shape)
         self.rounding = self._all_rounding[:, :size]
         self.blocks, all_exact = [], True
         for v, view in enumerate(self._views):

@@ -278,7 +278,7 @@ class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimat
         return bool(effective_n_jobs(self.n_jobs) > 1)
 
     def _threads_per_restart(self) -> int:
-        crowded = effective_n_jobs(self.n_jobs) > 1
+        crowded = self._n_restarts() > 1 and effective_n_jobs(self.n_jobs) > 1
         return 1 if crowded else available_threads()
 
     def _warn_of_duplicates(self, views: ViewSet) -> None:

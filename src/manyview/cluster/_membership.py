@@ -64,23 +64,17 @@ def measure(
 
     plain : fuse distances rather than squared distances.
     """
-    from manyview._solvers._nearest import _shares, fused_scores
+    from manyview._solvers._nearest import distance_blocks, view_shares
 
-    n_samples, n_clusters = len(labels), len(centers[0])
-    scores = np.zeros((n_samples, n_clusters))
-    own = np.full((len(rows), n_samples), np.nan)
-    shares = _shares(rows, weights)
-    for space, (view, view_centers) in enumerate(zip(rows, centers, strict=True)):
-        has = view.present
-        # A sample without its only view has no share to divide by.
-        with np.errstate(invalid="ignore"):
-            for block, squared in fused_scores((view,), (view_centers,), np.ones(1)):
-                here = has[block]
-                distances = np.sqrt(squared[here]) if plain else squared[here]
-                share = shares[space, block][here, None]
-                scores[block][here] += share * distances
-                nearest = squared[here, labels[block][here]]
-                own[space, block][here] = np.sqrt(nearest)
+    scores = np.empty((len(labels), len(centers[0])))
+    own = np.full((len(rows), len(labels)), np.nan)
+    present = np.stack([view.present for view in rows])
+    shares = view_shares(rows, weights)
+    for block, squared in distance_blocks(rows, centers):
+        fused = np.sqrt(squared) if plain else squared
+        np.einsum("vi,vij->ij", shares[:, block], fused, out=scores[block])
+        nearest = np.take_along_axis(squared, labels[None, block, None], axis=2)
+        np.sqrt(nearest[:, :, 0], out=own[:, block], where=present[:, block])
     return Measured(scores=scores, own=own)
 
 

@@ -294,7 +294,6 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
     ) -> NSMVCResult:
         from manyview._solvers._nsmvc import solve_nsmvc
 
-        n_threads = self._threads_per_restart() if self.assignment == "majorize" else 1
         return solve_nsmvc(
             prepared.rows,
             self._start(prepared, random_state),
@@ -303,7 +302,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
             max_iter=self.max_iter,
             fusion=self.fusion,
             assignment=self.assignment,
-            n_threads=n_threads,
+            n_threads=self._threads_per_restart(),
             on_iteration=on_iteration,
         )
 
