@@ -87,7 +87,7 @@ def test_a_sparse_view_answers_as_the_dense_one(scale, direct_below, monkeypatch
         sums = np.zeros((3, 6))
         positions = np.flatnonzero(present)
         weights = rng.random(20)[positions] if not answers else answers[0][-1]
-        rows.add(block, positions, labels[part][positions], weights, sums)
+        rows.add(block, positions, labels[part][None, positions], weights[None], sums)
         points = rows.dense_rows(picked)
         answers.append(
             (
@@ -214,7 +214,7 @@ def test_large_views_are_as_accurate_as_they_say(strided, mode, offset, monkeypa
     assert_allclose(found[picked], expected[picked], rtol=1e-8, atol=1e-300)
     labels = np.arange(40) % 3
     sums, losses = np.zeros((3, 30)), np.empty(40)
-    rows.add(block, np.arange(40), labels, present.astype(float), sums)
+    rows.add(block, np.arange(40), labels[None], present[None].astype(float), sums)
     rows.losses(block, part, prepared, labels, losses)
     by_cluster = [scaled[labels == j].sum(axis=0) for j in range(3)]
     assert_allclose(sums, by_cluster, rtol=1e-9, atol=1e-12 * abs(scaled).max())

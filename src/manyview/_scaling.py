@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from manyview._arrays import ViewArray
-from manyview._threads import map_threads
+from manyview._threads import available_threads, map_threads
 from manyview._typing import BoolArray, FloatArray
 from manyview._views import (
     SCAN_ELEMENTS,
@@ -143,6 +143,12 @@ class Moments:
         )
 
 
+def threads_for(views: ViewSet) -> int:
+    """Threads for passes over the views, one if they are small."""
+    n_elements = sum(array.shape[0] * array.shape[1] for array in views.arrays)
+    return available_threads() if n_elements > SCAN_ELEMENTS else 1
+
+
 def learn_scales(views: ViewSet, mode: str | None) -> tuple[ViewScale, ...]:
     """One `ViewScale` per view for the given mode."""
 
@@ -153,7 +159,7 @@ def learn_scales(views: ViewSet, mode: str | None) -> tuple[ViewScale, ...]:
         moments = feature_moments(array, present, found, view_mode)
         return make_scale(found, moments, view_mode, views.names[v])
 
-    return tuple(map_threads(learn, range(len(views.arrays))))
+    return tuple(map_threads(learn, range(len(views.arrays)), threads_for(views)))
 
 
 def scale_mode(found: FeatureRange, mode: str | None) -> str | None:

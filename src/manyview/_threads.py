@@ -96,16 +96,14 @@ def available_threads() -> int:
 
 
 def map_threads(
-    function: Callable[[Item], Result],
-    items: Iterable[Item],
-    n_threads: int | None = None,
+    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
 ) -> list[Result]:
-    """What `function` makes of every item, in their order; by default in all threads.
+    """What `function` makes of every item, in their order.
 
     The function has to spend its time without the interpreter lock.
     """
     items = list(items)
-    n_threads = min(n_threads or available_threads(), len(items))
+    n_threads = min(n_threads, len(items))
     if n_threads <= 1:
         return [function(item) for item in items]
     with ThreadPoolExecutor(n_threads) as pool:

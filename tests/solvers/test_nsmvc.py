@@ -302,7 +302,7 @@ def test_large_run_equals_reference_step_by_step(assignment):
 
 
 def test_threads_change_no_bit(monkeypatch):
-    monkeypatch.setattr(manyview._solvers._local, "SPAN_BLOCKS", 1)
+    monkeypatch.setattr(manyview._solvers._local, "N_SPANS", 10**6)
     views, labels = large_problem(1)
     alone = run_large(views, labels, "majorize", n_threads=1)
     together = run_large(views, labels, "majorize", n_threads=4)

@@ -156,13 +156,14 @@ def add_rows(
     weights: FloatArray,
     out_sums: FloatArray,
 ) -> None:
-    """Add ``weights[r] * points[r]`` to the sum of ``clusters[r]``."""
-    for r in range(points.shape[0]):
-        j, weight = clusters[r], weights[r]
-        if weight == 0.0:
-            continue
-        for f in range(points.shape[1]):
-            out_sums[j, f] += weight * points[r, f]
+    """Add ``weights[t, r] * points[r]`` to the sum of ``clusters[t, r]``, for all t."""
+    for t in range(clusters.shape[0]):
+        for r in range(points.shape[0]):
+            j, weight = clusters[t, r], weights[t, r]
+            if weight == 0.0:
+                continue
+            for f in range(points.shape[1]):
+                out_sums[j, f] += weight * points[r, f]
 
 
 @kernel()
@@ -272,6 +273,7 @@ def sparse_add_rows(
     out_sums: FloatArray,
 ) -> None:
     """`add_rows` for sparse rows; `clusters` and `weights` follow `rows`."""
-    for r in range(rows.shape[0]):
-        for p in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            out_sums[clusters[r], indices[p]] += weights[r] * data[p]
+    for t in range(clusters.shape[0]):
+        for r in range(rows.shape[0]):
+            for p in range(indptr[rows[r]], indptr[rows[r] + 1]):
+                out_sums[clusters[t, r], indices[p]] += weights[t, r] * data[p]

@@ -143,7 +143,8 @@ class Rows(ABC):
     ) -> None:
         """Add rows of the block, times their weights, to the sums of their clusters.
 
-        clusters, weights : (n_positions,); the weight of a missing row is 0.
+        clusters, weights : (n_times, n_positions), a row may be added to several
+        clusters. The weight of a missing row is 0.
         """
 
     @abstractmethod

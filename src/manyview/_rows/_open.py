@@ -13,7 +13,7 @@ from manyview._arrays import ViewArray
 from manyview._rows._base import Rows
 from manyview._rows._dense import DenseRows
 from manyview._rows._sparse import SparseRows
-from manyview._scaling import LARGEST_UNSCALED, ViewScale
+from manyview._scaling import LARGEST_UNSCALED, ViewScale, threads_for
 from manyview._threads import map_threads
 from manyview._typing import BoolArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, row_blocks
@@ -98,7 +98,7 @@ def open_views(
         _reject_overflow(rows, views.names[v])
         return rows
 
-    return tuple(map_threads(open_view, range(len(scales))))
+    return tuple(map_threads(open_view, range(len(scales)), threads_for(views)))
 
 
 def _reject_overflow(rows: Rows, name: str) -> None:

@@ -123,7 +123,9 @@ class SparseRows(Rows):
         rows = block[positions]
         kernels.sparse_add_rows(*self._entries, rows, clusters, weights, out_sums)
         if self._offset.any():
-            masses = np.bincount(clusters, weights=weights, minlength=len(out_sums))
+            masses = np.bincount(
+                clusters.ravel(), weights=weights.ravel(), minlength=len(out_sums)
+            )
             out_sums -= masses[:, None] * self._offset
 
     def scaled(self, rows: RowIndex) -> sparse.csr_array:

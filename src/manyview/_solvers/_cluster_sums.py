@@ -61,7 +61,10 @@ class ClusterSums:
         clusters: IntArray,
         weights: FloatArray,
     ) -> None:
-        """Add rows of a block of view v, times their weights, to their clusters."""
+        """Add rows of a block of view v, times their weights, to their clusters.
+
+        clusters, weights : see `Rows.add`.
+        """
         view.add(block, positions, clusters, weights, self.sums[v])
         np.add.at(self.masses[v], clusters, weights)
 
@@ -163,8 +166,8 @@ def cluster_sums(
                 view,
                 view.read(rows, buffer),
                 np.arange(rows.stop - rows.start),
-                labels[rows],
-                weights[v][rows].astype(np.float64, copy=False),
+                labels[None, rows],
+                weights[v][None, rows].astype(np.float64, copy=False),
             )
     return total
 

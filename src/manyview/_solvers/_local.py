@@ -25,8 +25,9 @@ from manyview._typing import FloatArray, IntArray
 # Rows refined together when the sequential sweep meets a doubtful one: what makes one
 # doubtful (ties, few samples) mostly holds for its neighbours too.
 REFINE_AHEAD = 16
-# Blocks that one thread takes at a time.
-SPAN_BLOCKS = 4
+# Spans that a majorizing sweep is cut into: enough for threads to end together, few
+# because each has sums of its own.
+N_SPANS = 16
 # What rounding may do to bounds that nothing else loosens.
 TANGENT_SLACK = 1.0 + 1e-9
 
@@ -103,7 +104,8 @@ class LocalSamples:
             lowest[v] = losses[v].min(where=present, initial=np.inf)
             highest[v] = losses[v].max(where=present, initial=-np.inf)
 
-        map_threads(measure_view, range(n_views), self._n_threads)
+        n_threads = 1 if len(self._blocks) == 1 else self._n_threads
+        map_threads(measure_view, range(n_views), n_threads)
         self.state.losses = losses
         return LossSummary(lowest=lowest, highest=highest, total=losses.sum(axis=1))
 
@@ -186,9 +188,10 @@ class LocalSamples:
             free.put(table)
             return moves
 
+        size = -(-len(self._blocks) // N_SPANS)
         spans = [
-            self._blocks[start : start + SPAN_BLOCKS]
-            for start in range(0, len(self._blocks), SPAN_BLOCKS)
+            self._blocks[start : start + size]
+            for start in range(0, len(self._blocks), size)
         ]
         total = Moves.none(self.clusters)
         if self._n_threads == 1 or len(spans) == 1:
@@ -369,9 +372,9 @@ class LocalSamples:
         moves.n_moved += len(slots)
         for v, view in enumerate(self.views):
             weights = self.state.weights[v, rows][moved].astype(np.float64)
-            block = table.blocks[v]
-            moves.clusters.add_rows(v, view, block, slots, left, -weights)
-            moves.clusters.add_rows(v, view, block, slots, joined, weights)
+            # A view's rows are read once for both.
+            clusters, signed = np.stack([left, joined]), np.stack([-weights, weights])
+            moves.clusters.add_rows(v, view, table.blocks[v], slots, clusters, signed)
 
     def _add(self, v: int, rows: IntArray, weight: float) -> None:
         """Add samples, times a weight, to the running sums of view v."""
@@ -383,8 +386,8 @@ class LocalSamples:
                 self.views[v],
                 self._tables[0].read(v, chunk),
                 np.arange(len(chunk)),
-                self.labels[chunk],
-                np.full(len(chunk), weight),
+                self.labels[None, chunk],
+                np.full((1, len(chunk)), weight),
             )
 
     def _losses(
