@@ -13,7 +13,10 @@ from sklearn.cluster import KMeans
 
 import manyview._rows
 import manyview._solvers._local
+import manyview._solvers._table
 from manyview._numerics import _assign
+from manyview._solvers import _screen, _state
+from manyview._solvers._local import LocalSamples
 from manyview._solvers._nsmvc import solve_nsmvc
 from manyview._solvers._start import Start, start_from_labels
 from tests import reference
@@ -220,16 +223,17 @@ def test_result_is_independent_of_row_blocks(problem, block):
             )
 
 
-def large_problem(seed, dtype=np.float64):
+def large_problem(seed, dtype=np.float64, n_clusters=6):
     """Enough samples for bounds and screen to work: overlapping clusters, gaps."""
     rng = np.random.default_rng(seed)
-    truth = rng.integers(6, size=3000)
+    truth = rng.integers(n_clusters, size=3000)
     views = [
-        (1.2 * rng.normal(size=(6, width))[truth] + rng.normal(size=(3000, width)))
+        1.2 * rng.normal(size=(n_clusters, width))[truth]
+        + rng.normal(size=(3000, width))
         for width in (3, 8, 5)
     ]
     views[1][rng.random(3000) < 0.1] = np.nan
-    labels = rng.integers(6, size=3000)
+    labels = rng.integers(n_clusters, size=3000)
     return [view.astype(dtype) for view in views], labels
 
 
@@ -237,7 +241,7 @@ def run_large(views, labels, assignment, n_threads=1):
     rows = _open(views)
     return solve_nsmvc(
         rows,
-        start_from_labels(rows, labels, 6),
+        start_from_labels(rows, labels, labels.max() + 1),
         pace_start=0.5,
         n_paces=4,
         max_iter=50,
@@ -261,19 +265,86 @@ def test_bounds_skip_work_and_change_nothing(assignment, dtype, seed, monkeypatc
     monkeypatch.setattr(_assign, "doubtful_rows", counting)
     fast = run_large(views, labels, assignment)
     assert sum(looked_at) < 0.7 * 3000 * fast.n_iter
+    assert_same_moves(fast, run_without_bounds(views, labels, assignment, monkeypatch))
 
+
+def run_without_bounds(views, labels, assignment, monkeypatch):
     def everyone(_upper, lower, _slack, out_rows):
         lower[:] = -np.inf
         out_rows[:] = np.arange(len(out_rows))
         return len(out_rows)
 
     monkeypatch.setattr(_assign, "doubtful_rows", everyone)
-    plain = run_large(views, labels, assignment)
-    assert_array_equal(fast.labels, plain.labels)
+    return run_large(views, labels, assignment)
+
+
+def assert_same_moves(one, other):
+    assert_array_equal(one.labels, other.labels)
     assert_array_equal(
-        [record.n_moved for record in fast.history],
-        [record.n_moved for record in plain.history],
+        [record.n_moved for record in one.history],
+        [record.n_moved for record in other.history],
     )
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_screen_of_centres_skips_work_and_changes_nothing(
+    assignment, seed, monkeypatch
+):
+    monkeypatch.setattr(_screen, "LEAST_CLUSTERS", 16)
+    monkeypatch.setattr(_screen, "FEWEST", 4)
+    views, labels = large_problem(seed, n_clusters=40)
+    settled = []
+    original = _assign.tighten_bounds
+
+    def watching(distances, *rest):
+        original(distances, *rest)
+        rows, (upper, lower) = rest[2], rest[-2:]
+        assert distances.shape[2] < 40
+        settled.append(np.mean(lower[rows] > upper[rows]))
+
+    monkeypatch.setattr(_assign, "tighten_bounds", watching)
+    fast = run_large(views, labels, assignment)
+    assert len(settled) > fast.n_iter / 3
+    assert np.mean(settled) > 0.8
+    assert_same_moves(fast, run_without_bounds(views, labels, assignment, monkeypatch))
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_bounds_hold_after_every_sweep(assignment, monkeypatch):
+    """Of samples that keep their selection, from one pace to the next as well."""
+    monkeypatch.setattr(_screen, "LEAST_CLUSTERS", 16)
+    monkeypatch.setattr(_screen, "FEWEST", 4)
+    original, known = _state.Bounds.renew, []
+
+    def checking(bounds, views, centers, labels, view_losses, exponents):
+        slack = original(bounds, views, centers, labels, view_losses, exponents)
+        known.append(np.mean(bounds.lower > 0))
+        points = [view.dense_rows(np.arange(len(labels))) for view in views]
+        fused = sum(
+            slope * selected[:, None] * ((p[:, None] - c) ** 2).sum(axis=2)
+            for slope, selected, p, c in zip(
+                bounds.anchor, samples[0].state.selected, points, centers, strict=True
+            )
+        )
+        own = np.take_along_axis(fused, labels[:, None], axis=1)[:, 0]
+        np.put_along_axis(fused, labels[:, None], np.inf, axis=1)
+        assert (bounds.lower <= np.sqrt(fused.min(axis=1)) * (1 + 1e-9)).all()
+        told = bounds.lower > -np.inf
+        assert (bounds.upper[told] * (1 + 1e-9) >= np.sqrt(own[told])).all()
+        return slack
+
+    samples, begin = [], LocalSamples.__init__
+
+    def remember(self, *args, **options):
+        samples[:] = [self]
+        begin(self, *args, **options)
+
+    monkeypatch.setattr(LocalSamples, "__init__", remember)
+    monkeypatch.setattr(_state.Bounds, "renew", checking)
+    views, labels = large_problem(3, n_clusters=20)
+    run_large([view[:600] for view in views], labels[:600], assignment)
+    assert np.mean(known) > 0.5
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
@@ -301,11 +372,12 @@ def test_large_run_equals_reference_step_by_step(assignment):
     assert_array_equal(result.labels, expected["labels"])
 
 
-def test_threads_change_no_bit(monkeypatch):
-    monkeypatch.setattr(manyview._solvers._local, "N_SPANS", 10**6)
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_threads_change_no_bit(assignment, monkeypatch):
+    monkeypatch.setattr(manyview._solvers._table, "BLOCK_ELEMENTS", 16 * 150)
     views, labels = large_problem(1)
-    alone = run_large(views, labels, "majorize", n_threads=1)
-    together = run_large(views, labels, "majorize", n_threads=4)
+    alone = run_large(views, labels, assignment, n_threads=1)
+    together = run_large(views, labels, assignment, n_threads=4)
     assert_array_equal(alone.labels, together.labels)
     for mine, theirs in zip(alone.centers, together.centers, strict=True):
         assert_array_equal(mine, theirs)

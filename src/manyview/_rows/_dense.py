@@ -28,6 +28,8 @@ from manyview._views import SCAN_ELEMENTS, release_pages, row_blocks
 RELEASE_BYTES = 32 << 20
 # What the kernel may map around a single row that is read.
 FAULT_AROUND_BYTES = 64 << 10
+# Larger copies for products are not kept.
+KEEP_ROUNDED_BYTES = 64 << 20
 # Largest squared lengths for which products of single precision neither overflow nor
 # vanish.
 FLOAT32_SQUARES = (1e-20, 1e20)
@@ -58,6 +60,8 @@ class DenseRows(Rows):
     # The raw array, or its scaled copy.
     _array: npt.NDArray[Any]
     _is_scaled = False
+    # A scaled copy in single precision, for products, if it is not too large.
+    _rounded: FloatArray | None = None
     # (n_samples,), where the scale gives rows unit length.
     _lengths: FloatArray | None = None
 
@@ -92,6 +96,13 @@ class DenseRows(Rows):
         low, high = FLOAT32_SQUARES
         if large and low < self.sq_norms.max(initial=0.0) < high:
             self.dtype = np.dtype(np.float32)
+        if (
+            self.dtype != self.precision
+            and keep_scaled
+            and (array.size * self.dtype.itemsize <= KEEP_ROUNDED_BYTES)
+        ):
+            rounded = np.empty(array.shape, dtype=self.dtype)
+            self._rounded = self._scale_rows(slice(0, self.n_samples), rounded)
 
     def buffer(self, n_rows: int) -> FloatArray:
         return np.empty(n_rows * self.n_features, dtype=self.precision)
@@ -176,7 +187,8 @@ class DenseRows(Rows):
     @property
     def nbytes(self) -> int:
         on_disk = isinstance(self._array, np.memmap)
-        return self.sq_norms.nbytes + (0 if on_disk else int(self._array.nbytes))
+        held = [self.sq_norms, self._rounded, None if on_disk else self._array]
+        return sum(array.nbytes for array in held if array is not None)
 
     def take(self, rows: IntArray) -> DenseRows:
         some = copy.copy(self)
@@ -184,6 +196,7 @@ class DenseRows(Rows):
         for part in row_blocks(len(rows), self.n_features, SCAN_ELEMENTS):
             some._array[part] = self.scaled(rows[part])
         some._is_scaled = True
+        some._rounded = None
         some.n_samples = len(rows)
         some.present = self.present[rows]
         some._summarise()
@@ -207,6 +220,8 @@ class DenseRows(Rows):
 
     def _scale_rows(self, rows: RowIndex, out: FloatArray) -> FloatArray:
         """Scaled rows: a part of the scaled copy, or `out`, filled with them."""
+        if self._rounded is not None and out.dtype == self._rounded.dtype:
+            return self._rounded[rows]
         if self._is_scaled:
             return self._array[rows].astype(out.dtype, copy=False)
         self._bytes_mapped += _mapped_bytes(self._array, rows)
