@@ -25,6 +25,8 @@ from manyview._typing import FloatArray, IntArray
 # Rows refined together when the sequential sweep meets a doubtful one: what makes one
 # doubtful (ties, few samples) mostly holds for its neighbours too.
 REFINE_AHEAD = 16
+# With fewer blocks, a sweep is over before threads have started.
+FEWEST_BLOCKS = 4
 # Spans that a majorizing sweep is cut into: enough for threads to end together, few
 # because each has sums of its own.
 N_SPANS = 16
@@ -73,11 +75,11 @@ class LocalSamples:
         self.energy = np.zeros(len(views))
         self._assignment = assignment
         self._blocks = sample_blocks(views, n_clusters)
-        self._n_threads = n_threads
+        self._n_threads = n_threads if len(self._blocks) >= FEWEST_BLOCKS else 1
         self._tables = [
             DistanceTable(views, self._blocks[0].stop, n_clusters)
             # A table is worked on while the others are loaded.
-            for _ in range(1 if n_threads == 1 else n_threads + 1)
+            for _ in range(1 if self._n_threads == 1 else self._n_threads + 1)
         ]
 
     @property
@@ -104,8 +106,7 @@ class LocalSamples:
             lowest[v] = losses[v].min(where=present, initial=np.inf)
             highest[v] = losses[v].max(where=present, initial=-np.inf)
 
-        n_threads = 1 if len(self._blocks) == 1 else self._n_threads
-        map_threads(measure_view, range(n_views), n_threads)
+        map_threads(measure_view, range(n_views), self._n_threads)
         self.state.losses = losses
         return LossSummary(lowest=lowest, highest=highest, total=losses.sum(axis=1))
 
@@ -194,7 +195,7 @@ class LocalSamples:
             for start in range(0, len(self._blocks), size)
         ]
         total = Moves.none(self.clusters)
-        if self._n_threads == 1 or len(spans) == 1:
+        if self._n_threads == 1:
             for moves in map(run, spans):
                 total.add(moves)
             return total
@@ -240,7 +241,7 @@ class LocalSamples:
                 _load(table, rows, doubtful, step)
             return doubtful
 
-        if self._n_threads == 1 or len(self._blocks) == 1:
+        if self._n_threads == 1:
             for rows in self._blocks:
                 yield rows, self._tables[0], load(rows, self._tables[0])
             return
