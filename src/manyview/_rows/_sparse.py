@@ -65,7 +65,9 @@ class SparseRows(Rows):
     def prepare(
         self, centers: FloatArray, dtype: np.dtype[Any] | None = None
     ) -> PreparedCenters:
-        return super().prepare(centers + self._offset, dtype)
+        if self._offset.any():
+            centers = centers + self._offset
+        return super().prepare(centers, dtype)
 
     def _products(self, block: IntArray, centers: PreparedCenters) -> FloatArray:
         products = np.empty((len(block), len(centers.values)))

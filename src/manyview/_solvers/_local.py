@@ -27,9 +27,10 @@ from manyview._typing import FloatArray, IntArray
 REFINE_AHEAD = 16
 # With fewer blocks, a sweep is over before threads have started.
 FEWEST_BLOCKS = 4
-# Spans that a majorizing sweep is cut into: enough for threads to end together, few
-# because each has sums of its own.
+# Spans that a majorizing sweep is cut into: enough for threads to end together. Each
+# has sums of its own, which together have at most so many elements.
 N_SPANS = 16
+SPAN_SUMS = 1 << 25
 # What rounding may do to bounds that nothing else loosens.
 TANGENT_SLACK = 1.0 + 1e-9
 
@@ -189,7 +190,8 @@ class LocalSamples:
             free.put(table)
             return moves
 
-        size = -(-len(self._blocks) // N_SPANS)
+        width = sum(sums.size for sums in self.clusters.sums)
+        size = -(-len(self._blocks) // int(np.clip(SPAN_SUMS // width, 1, N_SPANS)))
         spans = [
             self._blocks[start : start + size]
             for start in range(0, len(self._blocks), size)

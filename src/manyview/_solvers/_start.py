@@ -24,11 +24,13 @@ DrawStart: TypeAlias = Callable[[tuple[Rows, ...], int, np.random.RandomState], 
 
 # Seeds are drawn from at most so many samples, or so many per cluster if that is more.
 SEEDING_SAMPLES = 1 << 12
-SEEDING_SAMPLES_PER_CLUSTER = 100
+SEEDING_SAMPLES_PER_CLUSTER = 20
 # Where that leaves samples out, seeding is cheap: the best of so many drafts is taken,
-# each after so many iterations of k-means.
+# each after so many iterations of k-means. Of many clusters there are fewer: together
+# they take no more than so many distances.
 N_DRAFTS = 4
 DRAFT_ITERATIONS = 5
+DRAFT_DISTANCES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,7 +148,8 @@ def draft_seeds(
     them out of it. The best draft leaves the smallest fused distances behind.
     """
     best, least = None, np.inf
-    for _ in range(N_DRAFTS):
+    affordable = DRAFT_DISTANCES // (views[0].n_samples * n_clusters)
+    for _ in range(int(np.clip(affordable, 1, N_DRAFTS))):
         seeds = draw_seeds(views, n_clusters, random_state, n_local_trials)
         drafted, loss = _settle(views, seeds)
         # Drafts that differ by rounding only are equal, and the first one wins.
