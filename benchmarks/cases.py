@@ -5,6 +5,7 @@ that read it at import time obey it too.
 """
 
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,12 +17,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 
-from benchmarks.data import make_blobs
+from benchmarks.data import make_blobs, make_groups
 from benchmarks.ratio import Row, compare, peak_bytes, reset_peak
 from manyview import NSMVC
 
 warnings.simplefilter("ignore", ConvergenceWarning)
+
+# Distance of the centres per feature, in standard deviations of the noise.
+SPREADS = {"easy": 1.0, "hard": 1 / 3}
 
 
 def warm_up():
@@ -33,7 +39,7 @@ def warm_up():
             NSMVC(10, init=labels, assignment=assignment, max_iter=3).fit(typed)
 
 
-def lloyd(views, labels, n_clusters, max_iter, algorithm="lloyd"):
+def lloyd(views, labels, n_clusters, max_iter):
     """scikit-learn's k-means on the concatenation, from the same labels."""
     table = sparse.hstack(views, "csr") if sparse.issparse(views[0]) else None
     table = np.hstack(views) if table is None else table
@@ -47,31 +53,167 @@ def lloyd(views, labels, n_clusters, max_iter, algorithm="lloyd"):
             n_init=1,
             tol=0,
             max_iter=max_iter,
-            algorithm=algorithm,
         )
         .fit(table)
         .n_iter_
     )
 
 
-def iteration(threads, assignment, n_clusters):
+def iteration(threads, assignment, n_clusters, difficulty):
     """An iteration averaged over a whole fit, against one of Lloyd's."""
-    views, labels = make_blobs(100_000, n_clusters)
+    views, labels = make_blobs(50_000, n_clusters, spread=SPREADS[difficulty])
     estimator = NSMVC(n_clusters, init=labels, assignment=assignment)
     n_iter = estimator.fit(views).n_iter_
+    return [
+        compare(
+            f"{assignment}, k={n_clusters}, {difficulty}, per iteration, against lloyd",
+            lambda: estimator.fit(views).n_iter_,
+            lloyd(views, labels, n_clusters, n_iter),
+            threads=threads,
+            goal=0.7,
+            repeats=5,
+        )
+    ]
+
+
+def iterations(threads, assignment):
+    """Easy and hard data, few and more clusters."""
+    return [
+        row
+        for difficulty in SPREADS
+        for n_clusters in (10, 50)
+        for row in iteration(threads, assignment, n_clusters, difficulty)
+    ]
+
+
+def whole_fits(threads):
+    """One start each: time, and the mean ARI of both."""
     rows = []
-    for algorithm in ("lloyd", "elkan"):
-        rows.append(
-            compare(
-                f"{assignment}, k={n_clusters}, per iteration, against {algorithm}",
-                lambda: estimator.fit(views).n_iter_,
-                lloyd(views, labels, n_clusters, n_iter, algorithm),
-                threads=threads,
-                goal=1.0 if algorithm == "lloyd" else np.nan,
-                repeats=3 if n_clusters == 10 else 1,
-            )
+    for n_samples, n_seeds in ((2_000, 10), (20_000, 10), (200_000, 10)):
+        for noise in (False, True):
+            rows += whole_fit(threads, n_samples, n_seeds, noise)
+    return rows
+
+
+def whole_fit(threads, n_samples, n_seeds, noise):
+    times, scores = {"ours": [], "peer": []}, {"ours": [], "peer": []}
+    for seed in range(n_seeds):
+        views, truth = make_groups(n_samples, 10, seed, noise=noise)
+        table = StandardScaler().fit_transform(np.hstack(views))
+        runs = {
+            "ours": lambda v=views, s=seed: NSMVC(10, n_init=1, random_state=s).fit(v),
+            "peer": lambda t=table, s=seed: KMeans(10, n_init=1, random_state=s).fit(t),
+        }
+        for key, run in runs.items():
+            begin = time.perf_counter()
+            labels = run().labels_
+            times[key].append(time.perf_counter() - begin)
+            scores[key].append(adjusted_rand_score(truth, labels))
+    name = f"n={n_samples}, {'a noise view' if noise else 'no noise'}, n_init=1"
+    ours, peer = (statistics.median(times[key]) for key in ("ours", "peer"))
+    best, theirs = (statistics.mean(scores[key]) for key in ("ours", "peer"))
+    return [
+        Row(
+            name=f"{name}, whole fit, against lloyd",
+            threads=threads,
+            ours=ours,
+            peer=peer,
+            unit="s",
+            ratio=ours / peer,
+            goal=1.5,
+        ),
+        Row(
+            name=f"{name}, mean ARI",
+            threads=threads,
+            ours=best,
+            peer=theirs,
+            unit="",
+            ratio=best / theirs,
+            goal=np.nan,
+        ),
+    ]
+
+
+def many_clusters(threads):
+    """Few iterations with many clusters, seeding included."""
+    rows = []
+    for n_clusters in (1_000, 5_000):
+        views, _ = make_blobs(100_000, n_clusters, widths=(20, 50, 30), spread=1.0)
+        table = np.hstack(views)
+        rows += unusual(
+            f"n=100,000, k={n_clusters}, ten iterations",
+            threads,
+            NSMVC(n_clusters, n_init=1, n_paces=1, max_iter=10, random_state=0),
+            views,
+            lambda t=table, k=n_clusters: KMeans(
+                k, n_init=1, max_iter=10, tol=0, random_state=0
+            ).fit(t),
         )
     return rows
+
+
+def many_views(threads):
+    """Fifty views of twenty features."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(10, size=20_000)
+    views = [
+        0.3 * rng.normal(size=(10, 20))[truth] + rng.normal(size=(20_000, 20))
+        for _ in range(50)
+    ]
+    table = np.hstack(views)
+    return unusual(
+        "n=20,000, 50 views, whole fit",
+        threads,
+        NSMVC(10, n_init=1, random_state=0),
+        views,
+        lambda: KMeans(10, n_init=1, random_state=0).fit(table),
+    )
+
+
+def many_features(threads):
+    """A sparse view of a million features beside a dense one."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(10, size=50_000)
+    words = sparse.random_array(
+        (50_000, 1_000_000), density=5e-5, rng=rng, format="csr"
+    )
+    dense = rng.normal(size=(10, 20))[truth] + rng.normal(size=(50_000, 20))
+    table = sparse.hstack([words, sparse.csr_array(dense)], "csr")
+    return unusual(
+        "n=50,000, 1,000,000 sparse features, ten iterations",
+        threads,
+        NSMVC(10, n_init=1, n_paces=1, max_iter=10, random_state=0),
+        [words, dense],
+        lambda: KMeans(10, n_init=1, max_iter=10, tol=0, random_state=0).fit(table),
+    )
+
+
+def unusual(name, threads, estimator, views, peer):
+    """Seconds once each, and the memory that our fit adds."""
+    before = reset_peak()
+    ours = seconds(lambda: estimator.fit(views))
+    used = peak_bytes() - before
+    size = sum(v.data.nbytes if sparse.issparse(v) else v.nbytes for v in views)
+    theirs = seconds(peer)
+    times = Row(
+        name=f"{name}, against lloyd",
+        threads=threads,
+        ours=ours,
+        peer=theirs,
+        unit="s",
+        ratio=ours / theirs,
+        goal=np.nan,
+    )
+    extra = Row(
+        name=f"memory, {name}, above the input",
+        threads=threads,
+        ours=used / 2**20,
+        peer=size / 2**20,
+        unit="MiB",
+        ratio=used / size,
+        goal=np.nan,
+    )
+    return [times, extra]
 
 
 def seconds(run):
@@ -281,13 +423,15 @@ def first_call(threads):
 
 
 CASES = {
-    "iteration-k10": (1, lambda t: iteration(t, "sequential", 10)),
-    "iteration-k50": (1, lambda t: iteration(t, "sequential", 50)),
-    "majorize-k10": (2, lambda t: iteration(t, "majorize", 10)),
-    "majorize-k50": (2, lambda t: iteration(t, "majorize", 50)),
+    "iteration": (1, lambda t: iterations(t, "sequential")),
+    "majorize": (2, lambda t: iterations(t, "majorize")),
+    "whole-fit": (2, whole_fits),
     "growth-n": (1, growth_in_samples),
     "growth-k": (1, growth_in_clusters),
     "sparse": (1, sparse_view),
+    "clusters": (2, many_clusters),
+    "views": (2, many_views),
+    "features": (2, many_features),
     "memory": (2, memory_of_arrays),
     "memmap": (2, memory_of_memmap),
     "handwritten": (2, handwritten),

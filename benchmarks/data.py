@@ -24,6 +24,19 @@ def make_blobs(n_samples, n_clusters, widths=WIDTHS, dtype=np.float64, spread=0.
     return views, labels
 
 
+def make_groups(n_samples, n_clusters, seed, *, noise, widths=WIDTHS, spread=0.35):
+    """Views of Gaussian clusters and their labels; the last view may be pure noise."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_clusters, size=n_samples)
+    views = []
+    for v, width in enumerate(widths):
+        view = rng.standard_normal((n_samples, width))
+        if not noise or v < len(widths) - 1:
+            view += (spread * rng.normal(size=(n_clusters, width)))[truth]
+        views.append(view)
+    return views, truth
+
+
 def write_memmaps(folder: Path, n_samples, n_clusters, widths=WIDTHS, spread=1.0):
     """The same as float32 files, written block by block; returns memory maps."""
     rng = np.random.default_rng(0)
