@@ -456,7 +456,9 @@ def _weights_to_anchors(
     if not rows.size:
         return None
     values = view.read(block, view.buffer(block.stop - block.start))
-    distances = view.distances_to(values, block, graph.anchors)[rows]
+    distances = view.distances_to(values, block, graph.anchors)
+    if len(rows) < len(distances):
+        distances = distances[rows]
     everyone = np.arange(distances.shape[1])
     nearest, found = _nearest(distances, everyone, max(n_neighbors) + 1)
     last = found.shape[1] - 1
