@@ -246,7 +246,7 @@ def test_too_many_pairs_for_the_memory_are_refused(monkeypatch, Estimator, blobs
     monkeypatch.setattr(_memory, "available_memory", lambda: 200_000)
     expected = (
         r"[45] matrices of all pairs of 90 samples need 0\.0 GiB, but 0\.0 GiB of "
-        "memory are available. Use fewer samples, or AMGL or NSMVC"
+        r"memory are available. Use anchors \(n_anchors\), fewer samples, or AMGL"
     )
     with pytest.raises(ViewError, match=expected):
         Estimator(3).fit(views)
@@ -259,7 +259,7 @@ def test_too_many_pairs_for_the_memory_are_refused(monkeypatch, Estimator, blobs
 def test_refusal_says_how_much_memory(monkeypatch):
     monkeypatch.setattr(_memory, "available_memory", lambda: 16 * 2**30)
     with pytest.raises(ViewError, match=r"50000 samples need 55\.9 GiB, but 16\.0 GiB"):
-        _memory.check_pair_memory(50_000, 3)
+        _memory.check_memory(50_000, 50_000, 3)
 
 
 def test_available_memory_is_known_without_psutil(monkeypatch):
