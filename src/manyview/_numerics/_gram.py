@@ -24,8 +24,9 @@ Kernel: TypeAlias = "FloatArray | LowRankKernel"
 
 # Rows of a kernel worked on together.
 BLOCK_ROWS = 256
-# Eigenvalues of the anchors' kernel below this share of the largest are rounding.
-SMALLEST_EIGENVALUE = 1e-12
+# Eigenvalues of the anchors' kernel below this share of the largest are left out: what
+# samples between the anchors have of them is divided by its root, with its rounding.
+SMALLEST_EIGENVALUE = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True)
