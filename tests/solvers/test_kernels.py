@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -56,7 +56,6 @@ def has_gap(matrix, n_vectors):
 
 
 @given(anchored())
-@settings(deadline=None)
 def test_kernels_by_anchors_are_those_of_the_reference(problem):
     views, anchors, _ = problem
     for kernel in ("rbf", "linear"):
@@ -69,7 +68,6 @@ def test_kernels_by_anchors_are_those_of_the_reference(problem):
 
 
 @given(anchored())
-@settings(deadline=None)
 def test_cotrain_by_anchors_is_that_on_the_formed_kernels(problem):
     views, anchors, n_clusters = problem
     formed = formed_kernels(views, anchors)
@@ -92,7 +90,6 @@ def test_cotrain_by_anchors_is_that_on_the_formed_kernels(problem):
 
 
 @given(anchored(), st.sampled_from([0.1, 0.5, 2.0]))
-@settings(deadline=None)
 def test_coreg_by_anchors_is_that_on_the_formed_kernels(problem, strength):
     views, anchors, n_clusters = problem
     formed = formed_kernels(views, anchors)
@@ -112,7 +109,6 @@ def test_coreg_by_anchors_is_that_on_the_formed_kernels(problem, strength):
 
 
 @given(anchored(), st.sampled_from(["rbf", "linear"]))
-@settings(deadline=None)
 def test_mvkkm_by_anchors_is_that_on_the_formed_kernels(problem, kernel):
     views, anchors, n_clusters = problem
     low_rank = _mvkkm.equal_kernels(open_raw(views), kernel, anchors)

@@ -94,10 +94,17 @@ class CoReg(SpectralClusterer, KernelClusterer):
     4. k-means on the rows of the last ``U*``, set to unit length. As in the authors'
        code, ``U*`` is not refreshed after the last step 3.
 
+    With anchors (see ``n_anchors``) the kernel is ``K_v = C_v W_v^+ C_v'``, where
+    ``C_v`` are the similarities of all samples to the anchors and ``W_v`` those among
+    the anchors (Nystrom's method). It is kept as a factor with at most one column per
+    anchor, and eigenvectors follow from matrices of that size. The bandwidth is the
+    median distance of the anchors.
+
     Deviations from the paper:
 
     - Rounds and coupling are the defaults of the authors' demo; their README warns
       that results depend on the coupling.
+    - Anchors, by default above 5,000 samples, are not in the paper.
     - A constant view is left out.
     - Where more than half of the distances in a view are zero, the bandwidth is the
       mean of the positive ones.

@@ -100,12 +100,19 @@ class CoTrain(SpectralClusterer, KernelClusterer):
     ``S_v`` has low rank, so its eigenvectors come from a small dense problem; only
     step 1 works on n x n eigenproblems (Lanczos from 400 samples on).
 
+    With anchors (see ``n_anchors``) the kernel is ``K_v = C_v W_v^+ C_v'``, where
+    ``C_v`` are the similarities of all samples to the anchors and ``W_v`` those among
+    the anchors (Nystrom's method). It is kept as a factor with at most one column per
+    anchor, and eigenvectors follow from matrices of that size. The bandwidth is the
+    median distance of the anchors.
+
     Deviations from the paper:
 
     - The authors' script clusters every view after every round and reports the best
       score against the true labels. Here one labelling comes out, without labels; the
       concatenation is the choice when no view is preferred.
     - With one view this is spectral clustering.
+    - Anchors, by default above 5,000 samples, are not in the paper.
     - A constant view is left out; in ``view_labels_`` it has a single cluster.
     - Where more than half of the distances in a view are zero, the bandwidth is the
       mean of the positive ones.

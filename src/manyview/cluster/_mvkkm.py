@@ -97,10 +97,17 @@ class MVKKM(KernelClusterer):
     4. ``w_v`` in proportion to ``D_v^(-1/(p-1))``; for p = 1 all weight on the smallest
        ``D_v``. Weights below 1e-5 become 0. Go to 2.
 
+    With anchors (see ``n_anchors``) the kernel is ``K_v = C_v W_v^+ C_v'``, where
+    ``C_v`` are the similarities of all samples to the anchors and ``W_v`` those among
+    the anchors (Nystrom's method). It is kept as a factor with at most one column per
+    anchor. The bandwidth is the median distance of the anchors. A linear kernel of no
+    more features than anchors loses nothing.
+
     Deviations from the paper:
 
     - Random starts are the default, as the global one needs ``n_samples * n_clusters``
       runs of kernel k-means.
+    - Anchors, by default above 5,000 samples, are not in the paper.
     - The last member of a cluster stays; the authors' code drops empty clusters.
     - Ties keep the current label.
     - Views that are fitted perfectly share the whole weight; a constant view, which
