@@ -10,8 +10,9 @@ import numpy as np
 from manyview._numerics._eigen import top_singular_vectors
 from manyview._numerics._gram import Kernel
 from manyview._numerics._graphs import normalise_kernel, unit_rows
-from manyview._results import IterationRecord, OnIteration
+from manyview._results import OnIteration
 from manyview._rows import Rows
+from manyview._solvers._history import History
 from manyview._solvers._kernels import view_kernels
 from manyview._solvers._spectral import (
     SpectralResult,
@@ -59,15 +60,10 @@ def solve_coreg(
     # low-rank ones are kept twice, as they are and normalised.
     n_beside = 1 if anchors is None else len(kept)
     kernels = view_kernels([views[v] for v in kept], "rbf", anchors, n_beside=n_beside)
-    history = []
+    history = History(on_iteration)
     rounds = coreg_rounds(kernels, coupling[kept], n_clusters, n_rounds)
     for iteration, state in enumerate(rounds, start=1):
-        record = IterationRecord(
-            stage=1, iteration=iteration, objective=state.objective, n_moved=None
-        )
-        history.append(record)
-        if on_iteration is not None:
-            on_iteration(record)
+        history.add(iteration=iteration, objective=state.objective)
     # As in the authors' code: the shared embedding the last views were drawn towards,
     # not one refreshed after them.
     embedding = unit_rows(state.shared)
@@ -78,7 +74,7 @@ def solve_coreg(
         objective=state.objective,
         n_iter=n_rounds,
         converged=True,
-        history=tuple(history),
+        history=tuple(history.records),
         embedding=embedding,
         settled=state.settled,
     )

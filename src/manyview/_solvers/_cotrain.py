@@ -14,8 +14,9 @@ from manyview._numerics._graphs import (
     normalise_kernel,
     unit_rows,
 )
-from manyview._results import IterationRecord, OnIteration
+from manyview._results import OnIteration
 from manyview._rows import Rows
+from manyview._solvers._history import History
 from manyview._solvers._kernels import view_kernels
 from manyview._solvers._spectral import (
     SpectralResult,
@@ -59,15 +60,10 @@ def solve_cotrain(
     n_vectors = subspace_size(n_clusters, subspace_ratio, views[0].n_samples)
     own = own_subspaces(kernels, n_vectors)
     subspaces = [found.vectors for found in own]
-    history = []
+    history = History(on_iteration)
     for iteration in range(1, n_rounds + 1):
         subspaces = filter_round(kernels, subspaces)
-        record = IterationRecord(
-            stage=1, iteration=iteration, objective=np.nan, n_moved=None
-        )
-        history.append(record)
-        if on_iteration is not None:
-            on_iteration(record)
+        history.add(iteration=iteration, objective=np.nan)
     embeddings = _embeddings(subspaces, kept, len(views), n_clusters)
     joined = np.hstack([embeddings[v] for v in kept])
     joint_labels, *view_labels = (
@@ -79,7 +75,7 @@ def solve_cotrain(
         objective=np.nan,
         n_iter=n_rounds,
         converged=True,
-        history=tuple(history),
+        history=tuple(history.records),
         embedding=joined if isinstance(output, str) else embeddings[output],
         settled=all(found.converged for found in own),
         view_labels=np.stack(view_labels),

@@ -11,8 +11,9 @@ import numpy as np
 
 from manyview._numerics._distances import SAME_POINT_EXPANDED
 from manyview._numerics._gram import Kernel, center_distances, equalise_scatter
-from manyview._results import SAME_CRITERION, IterationRecord, OnIteration, SolverResult
+from manyview._results import SAME_CRITERION, OnIteration, SolverResult
 from manyview._rows import Rows
+from manyview._solvers._history import History
 from manyview._solvers._kernels import view_kernels
 from manyview._solvers._spectral import varying_views
 from manyview._typing import FloatArray, IntArray
@@ -89,17 +90,14 @@ def solve_mvkkm(
     """
     kernels = prepared.kernels
     weights = np.full(len(kernels), 1.0 / len(kernels))
-    history: list[IterationRecord] = []
+    history = History(on_iteration)
     objective = np.inf
     converged = False
 
     def record_step(stage: int, iteration: int, scatter: float, n_moved: int) -> None:
-        record = IterationRecord(
+        history.add(
             stage=stage, iteration=iteration, objective=scatter, n_moved=n_moved
         )
-        history.append(record)
-        if on_iteration is not None:
-            on_iteration(record)
 
     for stage in range(1, max_iter + 1):
         composite = combine(kernels, weights**power)
@@ -122,9 +120,9 @@ def solve_mvkkm(
     return MVKKMResult(
         labels=labels.astype(np.int32),
         objective=objective,
-        n_iter=len(history),
+        n_iter=len(history.records),
         converged=converged,
-        history=tuple(history),
+        history=tuple(history.records),
         view_weights=view_weights,
     )
 
