@@ -20,7 +20,7 @@ from manyview import cluster
 from manyview.datasets import make_views
 
 N_SAMPLES = 50_000
-WARM_UP_SAMPLES = 6_000
+WARM_UP_SAMPLES = 1_000
 N_CLUSTERS = 10
 WIDTHS = (20, 50, 100)
 # Mean distance of two centres, in standard deviations of a cluster.
