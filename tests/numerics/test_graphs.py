@@ -48,7 +48,7 @@ def test_filtered_eigenvectors_with_more_columns_than_samples():
 def low_rank_kernel(n_samples=40, rank=8):
     # Positive entries, so that degrees are not small.
     factor = np.random.RandomState(0).uniform(size=(n_samples, rank))
-    return LowRankKernel(factors=(factor,), weights=(1.0,)), factor @ factor.T
+    return LowRankKernel(factors=(factor,), weights=(4.0,)), 4.0 * factor @ factor.T
 
 
 @pytest.mark.parametrize("n_coupled", [0, 3])
