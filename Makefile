@@ -28,7 +28,7 @@ CORETYPES := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null),Haswell N
 .PHONY: demo test test-slow fuzz test-browser test-companions
 .PHONY: test-processors test-pythons test-oldest
 .PRECIOUS: .venv-%/.installed-test
-.PHONY: dist docs test-docs bench bench-cluster reproduce lock audit clean
+.PHONY: dist docs test-docs bench bench-cluster bench-methods reproduce lock audit clean
 
 demo: .venv/.installed
 	$(BIN)/manyview cluster handwritten -k 10 --out demo --force
@@ -99,6 +99,10 @@ bench: .venv/.installed-test
 
 bench-cluster: .venv/.installed-test
 	$(BIN)/python -m benchmarks.cluster
+
+# Every method on 50,000 samples: seconds, memory and score.
+bench-methods: .venv/.installed-test
+	$(BIN)/python -m benchmarks.methods
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv

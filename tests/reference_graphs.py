@@ -23,6 +23,23 @@ def gaussian(points):
     return np.exp(-(distance**2) / (2 * sigma**2))
 
 
+def by_anchors(points, anchors, kernel="rbf"):
+    """The n x n kernel that follows from similarities to some of the samples."""
+    n = len(points)
+    chosen = points[anchors]
+    similar = np.zeros((n, len(anchors)))
+    if kernel == "linear":
+        similar = points @ chosen.T
+    else:
+        between = [[np.linalg.norm(a - b) for b in chosen] for a in chosen]
+        sigma = np.median(between)
+        for i, j in itertools.product(range(n), range(len(anchors))):
+            squared = ((points[i] - chosen[j]) ** 2).sum()
+            similar[i, j] = np.exp(-squared / (2 * sigma**2))
+    inverse = np.linalg.pinv(similar[anchors], rcond=1e-10, hermitian=True)
+    return similar @ inverse @ similar.T
+
+
 def norm(affinity):
     q = np.maximum(np.abs(affinity.sum(axis=1)), 1e-12)
     d = np.diag(q**-0.5)

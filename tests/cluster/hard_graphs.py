@@ -11,11 +11,14 @@ import numpy as np
 
 from manyview import cluster
 
-# The methods of graphs and kernels between all samples.
+# The methods of graphs and kernels between all samples, and those of kernels.
 ESTIMATORS = [
     getattr(cluster, name)
     for name in cluster.__all__
     if getattr(cluster, name)._needs_every_view
+]
+KERNEL_METHODS = [
+    Estimator for Estimator in ESTIMATORS if Estimator is not cluster.AMGL
 ]
 
 
@@ -70,6 +73,9 @@ def labels_of_all():
                 model = Estimator(n_clusters, random_state=0, n_init=2, **parameters)
                 labels = model.fit(views).labels_
                 found[f"{Estimator.__name__}: {name}"] = labels.tolist()
+                if Estimator in KERNEL_METHODS:
+                    labels = model.set_params(n_anchors=60).fit(views).labels_
+                    found[f"{Estimator.__name__}: {name}, anchors"] = labels.tolist()
     return found
 
 

@@ -23,16 +23,22 @@ from manyview import ViewError
 from manyview._numerics import _eigen
 from manyview._scaling import SCALES
 from manyview._solvers import _memory
+from manyview.cluster import _anchors
 from manyview.cluster._amgl import AMGL
 from manyview.cluster._coreg import CoReg
 from manyview.cluster._cotrain import CoTrain
 from manyview.cluster._mvkkm import MVKKM
 from tests.cluster import hard_graphs
-from tests.cluster.hard_graphs import ESTIMATORS
+from tests.cluster.hard_graphs import ESTIMATORS, KERNEL_METHODS
 
 
 @pytest.fixture(params=ESTIMATORS, ids=lambda Estimator: Estimator.__name__)
 def Estimator(request):
+    return request.param
+
+
+@pytest.fixture(params=KERNEL_METHODS, ids=lambda Kernels: Kernels.__name__)
+def Kernels(request):
     return request.param
 
 
@@ -246,7 +252,7 @@ def test_too_many_pairs_for_the_memory_are_refused(monkeypatch, Estimator, blobs
     monkeypatch.setattr(_memory, "available_memory", lambda: 200_000)
     expected = (
         r"[45] matrices of all pairs of 90 samples need 0\.0 GiB, but 0\.0 GiB of "
-        "memory are available. Use fewer samples, or AMGL or NSMVC"
+        r"memory are available. Use anchors \(n_anchors\), fewer samples, or AMGL"
     )
     with pytest.raises(ViewError, match=expected):
         Estimator(3).fit(views)
@@ -259,7 +265,57 @@ def test_too_many_pairs_for_the_memory_are_refused(monkeypatch, Estimator, blobs
 def test_refusal_says_how_much_memory(monkeypatch):
     monkeypatch.setattr(_memory, "available_memory", lambda: 16 * 2**30)
     with pytest.raises(ViewError, match=r"50000 samples need 55\.9 GiB, but 16\.0 GiB"):
-        _memory.check_pair_memory(50_000, 3)
+        _memory.check_memory(50_000, 50_000, 3)
+
+
+def test_refusal_of_anchors_says_how_much_memory(monkeypatch, Kernels, blobs):
+    monkeypatch.setattr(_memory, "available_memory", lambda: 10_000)
+    expected = (
+        r"[346] matrices of 90 samples and 12 anchors need 0\.0 GiB, but 0\.0 GiB of "
+        r"memory are available. Use fewer anchors \(n_anchors\), fewer samples"
+    )
+    with pytest.raises(ViewError, match=expected):
+        Kernels(3, n_anchors=12).fit(blobs[0])
+
+
+def test_all_pairs_are_compared_up_to_a_number_of_samples(monkeypatch, Kernels, blobs):
+    views, truth = blobs
+    monkeypatch.setattr(_anchors, "ALL_PAIRS_UP_TO", 90)
+    dense = Kernels(3, random_state=0).fit(views)
+    assert dense.n_anchors_ == 90
+    for enough in (90, 1000):
+        same = Kernels(3, n_anchors=enough, random_state=0).fit(views)
+        assert same.n_anchors_ == 90
+        assert_array_equal(same.labels_, dense.labels_)
+    monkeypatch.setattr(_anchors, "ALL_PAIRS_UP_TO", 89)
+    monkeypatch.setattr(_anchors, "FEWEST_ANCHORS", 40)
+    by_anchors = Kernels(3, random_state=0).fit(views)
+    assert by_anchors.n_anchors_ == 40
+    assert adjusted_rand_score(truth, by_anchors.labels_) == 1.0
+    assert Kernels(30, random_state=0).fit(views).n_anchors_ == 60
+
+
+def test_default_anchors_are_documented(Kernels):
+    text = " ".join(Kernels.__doc__.split())
+    stated = f"of up to {_anchors.ALL_PAIRS_UP_TO:,} samples and draws "
+    assert f"{stated}{_anchors.FEWEST_ANCHORS} of more, at least two" in text
+    assert _anchors.ANCHORS_PER_CLUSTER == 2
+
+
+def test_anchors_follow_from_the_seed(Kernels):
+    rng = np.random.RandomState(0)
+    views = [rng.normal(size=(80, 3)), rng.normal(size=(80, 2))]
+    first, again, other = (
+        Kernels(4, n_anchors=20, random_state=seed, n_init=1).fit(views).labels_
+        for seed in (0, 0, 1)
+    )
+    assert_array_equal(first, again)
+    assert adjusted_rand_score(first, other) < 1.0
+
+
+def test_fewer_anchors_than_clusters_are_refused(Kernels, blobs):
+    with pytest.raises(ViewError, match="n_anchors=2 is less than n_clusters=3"):
+        Kernels(3, n_anchors=2).fit(blobs[0])
 
 
 def test_available_memory_is_known_without_psutil(monkeypatch):
@@ -312,11 +368,16 @@ def hard_views(draw):
     return views, draw(st.integers(1, n_samples))
 
 
-@given(hard_views(), st.sampled_from(ESTIMATORS))
+CASES = [(E, {}) for E in ESTIMATORS] + [(K, {"n_anchors": 1}) for K in KERNEL_METHODS]
+
+
+@given(hard_views(), st.sampled_from(CASES))
 @settings(deadline=None, max_examples=60)
-def test_hard_views_get_labels(problem, Estimator):
+def test_hard_views_get_labels(problem, case):
     views, n_clusters = problem
-    model = Estimator(n_clusters, random_state=0, n_init=1)
+    Estimator, options = case
+    options = {name: max(value, n_clusters) for name, value in options.items()}
+    model = Estimator(n_clusters, random_state=0, n_init=1, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(views)

@@ -127,3 +127,72 @@ def test_center_distances_of_a_linear_kernel_are_those_to_the_means(points):
 def test_center_distances_of_singletons_have_no_scatter(points):
     kernel = _gram.linear_kernel(points)
     assert _gram.center_distances(kernel, np.arange(23), 23)[1] == 0.0
+
+
+def low_rank(n_samples=23, seed=0):
+    rng = np.random.RandomState(seed)
+    factors = tuple(rng.normal(size=(n_samples, rank)) for rank in (3, 2))
+    kernel = _gram.LowRankKernel(factors=factors, weights=(1.0, 0.25))
+    first, second = factors
+    return kernel, first @ first.T + 0.25 * second @ second.T
+
+
+def test_low_rank_kernel_answers_as_the_formed_one():
+    kernel, formed = low_rank()
+    block = np.random.RandomState(1).normal(size=(23, 4))
+    samples = np.array([5, 0, 22])
+    assert len(kernel) == 23
+    assert_allclose(kernel @ block, formed @ block, atol=1e-12)
+    assert_allclose(kernel.sum(axis=1), formed.sum(axis=1), atol=1e-12)
+    assert kernel.sum() == pytest.approx(formed.sum(), abs=1e-10)
+    assert_allclose(kernel.diagonal(), formed.diagonal(), atol=1e-12)
+    assert kernel.trace() == pytest.approx(formed.trace())
+    assert_allclose(kernel.take(samples, axis=1), formed[:, samples], atol=1e-12)
+    scaled = np.float64(3.0) * kernel + kernel
+    assert_allclose(scaled @ block, 4.0 * formed @ block, atol=1e-11)
+
+
+def test_low_rank_kernel_is_equalised_and_clustered_as_the_formed_one():
+    kernel, formed = low_rank()
+    labels = np.arange(23) % 3
+    kernel = _gram.equalise_scatter(kernel)
+    _gram.equalise_scatter(formed)
+    assert_allclose(kernel.diagonal(), formed.diagonal(), atol=1e-12)
+    ours, scatter = _gram.center_distances(kernel, labels, 3)
+    theirs, expected = _gram.center_distances(formed, labels, 3)
+    assert_allclose(ours, theirs, atol=1e-12)
+    assert scatter == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_anchor_map_matches_reference(points, kernel, form):
+    anchors = np.array([1, 4, 5, 9, 16, 20, 22])
+    learned = _gram.learn_anchor_map(form(points[anchors]), gaussian=kernel == "rbf")
+    factor = learned.factor(form(points))
+    expected = reference.by_anchors(points, anchors, kernel)
+    assert_allclose(factor @ factor.T, expected, atol=1e-9)
+
+
+def test_anchor_map_with_all_samples_is_the_kernel_itself(points):
+    for gaussian, dense in (
+        (True, _gram.gaussian_kernel),
+        (False, _gram.linear_kernel),
+    ):
+        factor = _gram.learn_anchor_map(points, gaussian=gaussian).factor(points)
+        assert_allclose(factor @ factor.T, dense(points), atol=1e-9)
+
+
+def test_anchor_map_of_equal_anchors_has_the_rank_of_the_distinct_ones(points):
+    twice = points[[0, 1, 2, 0, 1]]
+    assert _gram.learn_anchor_map(twice, gaussian=True).turn.shape == (5, 3)
+    constant = np.ones((4, 2))
+    factor = _gram.learn_anchor_map(constant, gaussian=True).factor(np.ones((6, 2)))
+    assert_allclose(factor @ factor.T, np.ones((6, 6)))
+
+
+def test_anchor_map_of_a_wide_linear_view_is_exact_on_its_anchors():
+    points = np.random.RandomState(0).normal(size=(12, 40))
+    factor = _gram.learn_anchor_map(points[:5], gaussian=False).factor(points)
+    expected = points[:5] @ points.T
+    assert_allclose(factor[:5] @ factor.T, expected, atol=1e-10)

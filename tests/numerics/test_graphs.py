@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from manyview._numerics import _graphs
-from manyview._numerics._gram import gaussian_kernel
+from manyview._numerics._gram import LowRankKernel, gaussian_kernel
 from tests import reference_graphs as reference
 
 
@@ -43,6 +43,50 @@ def test_filtered_eigenvectors_with_more_columns_than_samples():
     # sym(K B B') is 2 K here, and normalising takes the factor out.
     assert_allclose(values, reference.top(reference.norm(kernel), 6)[0], atol=1e-12)
     assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-12)
+
+
+def low_rank_kernel(n_samples=40, rank=8):
+    # Positive entries, so that degrees are not small.
+    factor = np.random.RandomState(0).uniform(size=(n_samples, rank))
+    return LowRankKernel(factors=(factor,), weights=(4.0,)), 4.0 * factor @ factor.T
+
+
+@pytest.mark.parametrize("n_coupled", [0, 3])
+def test_normalised_factor_has_the_eigenvectors_of_the_formed_matrix(n_coupled):
+    kernel, formed = low_rank_kernel()
+    coupling = np.linalg.qr(np.random.RandomState(1).normal(size=(40, 3)))[0]
+    coupling = coupling[:, :n_coupled]
+    found = _graphs.normalise_kernel(kernel).top_eigenvectors(4, coupling)
+    matrix = reference.norm(formed) + coupling @ coupling.T
+    values, vectors = reference.top(matrix, 4)
+    assert_allclose(found.values, values, rtol=1e-10)
+    assert_allclose(
+        reference.projector(found.vectors), reference.projector(vectors), atol=1e-9
+    )
+    dense = _graphs.normalise_kernel(formed).top_eigenvectors(4, coupling)
+    assert_allclose(found.vectors, dense.vectors, atol=1e-9)
+
+
+def test_normalised_factor_beyond_its_rank_has_zeros():
+    kernel, _ = low_rank_kernel(rank=3)
+    found = _graphs.normalise_kernel(kernel).top_eigenvectors(5)
+    assert_allclose(
+        found.vectors.T @ found.vectors, np.diag([1, 1, 1, 0, 0]), atol=1e-9
+    )
+    assert_allclose(found.values[3:], [0, 0])
+
+
+def test_normalised_factor_settles_ties_whatever_the_factor():
+    # Four groups of equal samples: four eigenvalues of 1, of which two are asked for.
+    factor = np.repeat(np.eye(4), 5, axis=0)
+    turn = np.linalg.qr(np.random.RandomState(0).normal(size=(4, 4)))[0]
+    found = [
+        _graphs.normalise_kernel(
+            LowRankKernel(factors=(factor @ basis,), weights=(1.0,))
+        ).top_eigenvectors(2)
+        for basis in (np.eye(4), turn)
+    ]
+    assert_allclose(found[0].vectors, found[1].vectors, atol=1e-10)
 
 
 def test_inverse_root_degrees_take_absolute_values_and_floor_zero():

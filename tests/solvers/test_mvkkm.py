@@ -185,7 +185,7 @@ def test_start_global_fast_takes_the_largest_guaranteed_gain():
     points = np.array([[0.0], [1.0], [2.0], [50.0], [51.0], [52.0]])
     kernel = linear_kernel(points)
     labels = np.zeros(6, dtype=int)
-    gains = _mvkkm._guaranteed_gains(kernel, labels, 1)
+    gains = _mvkkm._guaranteed_gains(kernel, labels, 1, np.arange(6))
     own = (points[:, 0] - points.mean()) ** 2
     expected = [
         np.maximum(own - (points[:, 0] - seed) ** 2, 0).sum() for seed in points[:, 0]
@@ -203,11 +203,11 @@ def test_start_global_reaches_as_many_clusters_as_samples(fast):
     assert_array_equal(np.sort(start), np.arange(4))
 
 
-def test_view_kernels_leave_out_a_constant_view():
+def test_equal_kernels_leave_out_a_constant_view():
     views = [make_views()[0], np.ones((45, 3)), make_views()[2]]
     checked = check_views(views)
     rows = open_views(checked, learn_scales(checked, None))
-    prepared = _mvkkm.view_kernels(rows, "rbf")
+    prepared = _mvkkm.equal_kernels(rows, "rbf")
     assert prepared.kept == (0, 2)
     expected = reference.gaussian(views[2])
     spread = 2 * (1 - (expected.sum() - 45) / (45 * 44))

@@ -2,37 +2,148 @@
 
 Points are (n_samples, n_features) arrays, dense float64 or CSR. A kernel is a dense
 (n_samples, n_samples) float64 matrix, exactly symmetric; it is filled block by block,
-so building one takes little more memory than keeping it.
+so building one takes little more memory than keeping it. Of many samples it is a
+`LowRankKernel`, whose memory grows with the number of samples and not with its square.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from manyview._numerics._distances import SAME_POINT_EXPANDED
 from manyview._typing import FloatArray, IntArray
 
 Points: TypeAlias = "FloatArray | sparse.csr_array"
 
+Kernel: TypeAlias = "FloatArray | LowRankKernel"
+
 # Rows of a kernel worked on together.
 BLOCK_ROWS = 256
+# Eigenvalues of the anchors' kernel below this share of the largest are left out: what
+# samples between the anchors have of them is divided by its root, with its rounding.
+SMALLEST_EIGENVALUE = 1e-10
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowRankKernel:
+    """``sum_p weight_p F_p F_p'`` of factors (n_samples, rank_p), not formed.
+
+    What solvers ask of a dense kernel has the same names here.
+    """
+
+    factors: tuple[FloatArray, ...]
+    weights: tuple[float, ...]
+
+    # Scalars of NumPy leave the multiplication to this class.
+    __array_ufunc__ = None
+
+    def __len__(self) -> int:
+        return len(self.factors[0])
+
+    def __matmul__(self, block: FloatArray) -> FloatArray:
+        total = np.zeros((len(self), *block.shape[1:]))
+        for weight, factor in zip(self.weights, self.factors, strict=True):
+            # Row by row through the factor: twice as fast as through its transpose.
+            total += factor @ (weight * (block.T @ factor).T)
+        return total
+
+    def __mul__(self, scale: float) -> LowRankKernel:
+        weights = tuple(float(scale) * weight for weight in self.weights)
+        return LowRankKernel(factors=self.factors, weights=weights)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: LowRankKernel) -> LowRankKernel:
+        return LowRankKernel(
+            factors=self.factors + other.factors, weights=self.weights + other.weights
+        )
+
+    def sum(self, axis: Literal[1] | None = None) -> Any:
+        rows = self @ np.ones(len(self))
+        return rows if axis == 1 else rows.sum()
+
+    def diagonal(self) -> FloatArray:
+        return self._diagonal
+
+    @cached_property
+    def _diagonal(self) -> FloatArray:
+        total = np.zeros(len(self))
+        for weight, factor in zip(self.weights, self.factors, strict=True):
+            total += weight * np.einsum("ir,ir->i", factor, factor)
+        return total
+
+    def trace(self) -> float:
+        return float(self.diagonal().sum())
+
+    def take(self, samples: IntArray, axis: Literal[1]) -> FloatArray:
+        """(n_samples, n_taken), columns of the kernel."""
+        del axis
+        total = np.zeros((len(self), len(samples)))
+        for weight, factor in zip(self.weights, self.factors, strict=True):
+            total += factor @ (weight * factor[samples].T)
+        return total
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnchorMap:
+    """What takes points to the factor of a low-rank kernel.
+
+    anchors : (n_anchors, n_features); turn : (n_anchors, rank).
+    bandwidth : of the Gaussian kernel, None for inner products.
+    """
+
+    anchors: Points
+    turn: FloatArray
+    bandwidth: float | None
+
+    def factor(self, points: Points) -> FloatArray:
+        """(n_points, rank), rows of the factor."""
+        block = _dense(points @ self.anchors.T)
+        if self.bandwidth is not None:
+            _expand(block, _square_lengths(points), _square_lengths(self.anchors))
+            _gaussian(block, self.bandwidth)
+        return np.asarray(block @ self.turn)
+
+
+def learn_anchor_map(anchors: Points, *, gaussian: bool) -> AnchorMap:
+    """Nystrom's approximation ``C W^+ C'``, C the similarities to the anchors.
+
+    W, those of the anchors, has to be inverted: with ``W = Q diag(e) Q'`` the factor is
+    ``C Q diag(e)^-1/2``. If all samples are anchors the kernel is the dense one. The
+    bandwidth is the median distance of the anchors.
+
+    C. Williams, M. Seeger. Using the Nystrom Method to Speed Up Kernel Machines.
+    NIPS, 2000.
+    """
+    bandwidth = median_bandwidth(squared_distances(anchors)) if gaussian else None
+    own = gaussian_kernel(anchors) if gaussian else linear_kernel(anchors)
+    values, vectors = linalg.eigh(own)
+    real = values > SMALLEST_EIGENVALUE * max(values[-1], 0.0)
+    turn = vectors[:, real] / np.sqrt(values[real])
+    return AnchorMap(anchors=anchors, turn=turn, bandwidth=bandwidth)
 
 
 def squared_distances(points: Points) -> FloatArray:
     """Squared Euclidean distances of all pairs, with an exact zero for equal rows."""
     distances, sq_norms = _products(points)
     for rows in _blocks(len(sq_norms)):
-        block = distances[rows]
-        energy = sq_norms[rows, None] + sq_norms
-        block *= -2.0
-        block += energy
-        # What cancellation leaves between equal rows is rounding, not distance.
-        block[block <= SAME_POINT_EXPANDED * energy] = 0.0
+        _expand(distances[rows], sq_norms[rows], sq_norms)
     return distances
+
+
+def _expand(block: FloatArray, sq_norms: FloatArray, other_norms: FloatArray) -> None:
+    """From inner products of rows with others to squared distances, in place."""
+    energy = sq_norms[:, None] + other_norms
+    block *= -2.0
+    block += energy
+    # What cancellation leaves between equal rows is rounding, not distance.
+    block[block <= SAME_POINT_EXPANDED * energy] = 0.0
 
 
 def median_bandwidth(distances: FloatArray) -> float:
@@ -64,12 +175,16 @@ def gaussian_kernel(points: Points) -> FloatArray:
     kernel = squared_distances(points)
     bandwidth = median_bandwidth(kernel)
     for rows in _blocks(len(kernel)):
-        block = kernel[rows]
-        # A far outlier may be infinitely many bandwidths away; its kernel is 0.
-        with np.errstate(over="ignore"):
-            block /= -2.0 * bandwidth * bandwidth
-        np.exp(block, out=block)
+        _gaussian(kernel[rows], bandwidth)
     return kernel
+
+
+def _gaussian(block: FloatArray, bandwidth: float) -> None:
+    """From squared distances to a Gaussian kernel, in place."""
+    # A far outlier may be infinitely many bandwidths away; its kernel is 0.
+    with np.errstate(over="ignore"):
+        block /= -2.0 * bandwidth * bandwidth
+    np.exp(block, out=block)
 
 
 def linear_kernel(points: Points) -> FloatArray:
@@ -77,20 +192,21 @@ def linear_kernel(points: Points) -> FloatArray:
     return _products(points)[0]
 
 
-def equalise_scatter(kernel: FloatArray) -> None:
-    """Divide a kernel, in place, by its mean squared distance of distinct samples.
+def equalise_scatter(kernel: Kernel) -> Kernel:
+    """Divide a kernel by its mean squared distance of distinct samples.
 
     The distance is that of feature space, ``K_aa + K_bb - 2 K_ab``. A kernel in which
-    all samples coincide stays as it is.
+    all samples coincide stays as it is. A dense kernel is overwritten.
     """
     n_samples = len(kernel)
-    trace = float(np.trace(kernel))
+    trace = float(kernel.trace())
     spread = 2.0 * (n_samples * trace - float(kernel.sum()))
     if spread > SAME_POINT_EXPANDED * n_samples * trace:
         kernel *= n_samples * (n_samples - 1) / spread
+    return kernel
 
 
-def cluster_sums(kernel: FloatArray, labels: IntArray, n_clusters: int) -> FloatArray:
+def cluster_sums(kernel: Kernel, labels: IntArray, n_clusters: int) -> FloatArray:
     """(n_samples, n_clusters): summed kernel of each sample with each cluster."""
     members = np.zeros((len(labels), n_clusters))
     members[np.arange(len(labels)), labels] = 1.0
@@ -98,7 +214,7 @@ def cluster_sums(kernel: FloatArray, labels: IntArray, n_clusters: int) -> Float
 
 
 def center_distances(
-    kernel: FloatArray, labels: IntArray, n_clusters: int
+    kernel: Kernel, labels: IntArray, n_clusters: int
 ) -> tuple[FloatArray, float]:
     """Squared feature-space distances to the cluster means, and the scatter.
 
@@ -110,7 +226,7 @@ def center_distances(
     within = np.bincount(
         labels, weights=sums[np.arange(len(labels)), labels], minlength=n_clusters
     )
-    diagonal = np.diagonal(kernel)
+    diagonal = kernel.diagonal()
     distances = diagonal[:, None] - 2.0 * sums / counts + within / counts**2
     scatter = float(diagonal.sum() - (within / counts).sum())
     # Below this the difference of two large sums has no digits left.
@@ -129,6 +245,10 @@ def _products(points: Points) -> tuple[FloatArray, FloatArray]:
         products[rows, rows.stop :] = _dense(block @ below.T)
         products[rows.stop :, rows] = products[rows, rows.stop :].T
     return products, np.diagonal(products).copy()
+
+
+def _square_lengths(points: Points) -> FloatArray:
+    return np.asarray((points**2).sum(axis=1), dtype=np.float64)
 
 
 def _dense(block: Any) -> FloatArray:

@@ -12,6 +12,7 @@ from manyview._numerics._eigen import top_eigenvectors
 from manyview._numerics._graphs import neighbor_graph, normalise_graph, unit_rows
 from manyview._results import IterationRecord, OnIteration
 from manyview._rows import Rows
+from manyview._solvers._history import History
 from manyview._solvers._spectral import (
     SpectralResult,
     cluster_embedding,
@@ -104,7 +105,7 @@ def fuse_graphs(
 ) -> FusedEmbedding:
     """Alternate eigenvectors of the weighted graphs and weights of the cuts."""
     weights = np.full(len(graphs), 1.0 / len(graphs))
-    history: list[IterationRecord] = []
+    history = History(on_iteration)
     converged, vectors = False, None
     for iteration in range(1, max_iter + 1):
         # The smallest eigenvalues of sum_v a_v (I - N_v) are the largest of this.
@@ -117,15 +118,10 @@ def fuse_graphs(
         # Only ratios of the weights 1 / (2 sqrt(cut)) matter to the eigenvectors.
         weights = 1.0 / roots
         weights /= weights.sum()
-        record = IterationRecord(
-            stage=1, iteration=iteration, objective=float(roots.sum()), n_moved=None
-        )
-        history.append(record)
-        if on_iteration is not None:
-            on_iteration(record)
+        history.add(iteration=iteration, objective=float(roots.sum()))
         if iteration >= FIRST_STOP:
-            before = history[-2].objective
-            if before - record.objective <= tol * before:
+            before = history.records[-2].objective
+            if before - history.objective <= tol * before:
                 converged = True
                 break
     return FusedEmbedding(
@@ -133,7 +129,7 @@ def fuse_graphs(
         weights=weights,
         converged=converged,
         settled=found.converged,
-        history=tuple(history),
+        history=tuple(history.records),
     )
 
 

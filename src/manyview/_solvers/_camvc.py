@@ -8,8 +8,9 @@ from manyview._numerics._soft import SAME_LOSS
 from manyview._numerics._weighted import simplex_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
+from manyview._solvers._history import History
 from manyview._solvers._start import Start
-from manyview._solvers._weighted import CentroidResult, CentroidRun, History
+from manyview._solvers._weighted import CentroidResult, CentroidRun
 from manyview._typing import FloatArray
 
 

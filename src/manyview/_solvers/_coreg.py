@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyview._numerics._eigen import top_eigenvectors, top_singular_vectors
-from manyview._numerics._gram import gaussian_kernel
-from manyview._numerics._graphs import inverse_root_degrees, unit_rows
-from manyview._results import IterationRecord, OnIteration
+from manyview._numerics._eigen import top_singular_vectors
+from manyview._numerics._gram import Kernel
+from manyview._numerics._graphs import normalise_kernel, unit_rows
+from manyview._results import OnIteration
 from manyview._rows import Rows
-from manyview._solvers._memory import check_pair_memory
+from manyview._solvers._history import History
+from manyview._solvers._kernels import view_kernels
 from manyview._solvers._spectral import (
     SpectralResult,
     cluster_embedding,
     varying_views,
 )
-from manyview._typing import FloatArray
+from manyview._typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,25 +47,23 @@ def solve_coreg(
     n_rounds: int,
     n_init: int,
     n_local_trials: int | None = None,
+    anchors: IntArray | None = None,
     on_iteration: OnIteration | None = None,
 ) -> SpectralResult:
     """Draw the views' embeddings together, then cluster the shared one.
 
     coupling : (n_views,), positive.
+    anchors : samples that all are compared with; None compares all pairs.
     """
     kept = varying_views(views)
-    # The kernels, and what finding a bandwidth or dense eigenvectors takes beside.
-    check_pair_memory(views[0].n_samples, len(kept) + 1)
-    kernels = [gaussian_kernel(views[v].all_points()) for v in kept]
-    history = []
+    # Finding a bandwidth or dense eigenvectors takes one matrix beside the kernels;
+    # low-rank ones are kept twice, as they are and normalised.
+    n_beside = 1 if anchors is None else len(kept)
+    kernels = view_kernels([views[v] for v in kept], "rbf", anchors, n_beside=n_beside)
+    history = History(on_iteration)
     rounds = coreg_rounds(kernels, coupling[kept], n_clusters, n_rounds)
     for iteration, state in enumerate(rounds, start=1):
-        record = IterationRecord(
-            stage=1, iteration=iteration, objective=state.objective, n_moved=None
-        )
-        history.append(record)
-        if on_iteration is not None:
-            on_iteration(record)
+        history.add(iteration=iteration, objective=state.objective)
     # As in the authors' code: the shared embedding the last views were drawn towards,
     # not one refreshed after them.
     embedding = unit_rows(state.shared)
@@ -75,23 +74,22 @@ def solve_coreg(
         objective=state.objective,
         n_iter=n_rounds,
         converged=True,
-        history=tuple(history),
+        history=tuple(history.records),
         embedding=embedding,
         settled=state.settled,
     )
 
 
 def coreg_rounds(
-    kernels: Sequence[FloatArray],
+    kernels: Sequence[Kernel],
     coupling: FloatArray,
     n_clusters: int,
     n_rounds: int,
 ) -> Iterator[Consensus]:
     """The state after each of the rounds."""
-    scalings = [inverse_root_degrees(kernel.sum(axis=1)) for kernel in kernels]
+    affinities = [normalise_kernel(kernel) for kernel in kernels]
     subspaces = [
-        top_eigenvectors(kernel, n_clusters, scaling=scaling).vectors
-        for kernel, scaling in zip(kernels, scalings, strict=True)
+        affinity.top_eigenvectors(n_clusters).vectors for affinity in affinities
     ]
     roots = np.sqrt(coupling)
     for _ in range(n_rounds):
@@ -100,13 +98,9 @@ def coreg_rounds(
         )
         shared = top_singular_vectors(stacked, n_clusters)
         objective, settled = 0.0, True
-        for v, (kernel, scaling) in enumerate(zip(kernels, scalings, strict=True)):
-            found = top_eigenvectors(
-                kernel,
-                n_clusters,
-                scaling=scaling,
-                coupling=roots[v] * shared,
-                start=subspaces[v],
+        for v, affinity in enumerate(affinities):
+            found = affinity.top_eigenvectors(
+                n_clusters, coupling=roots[v] * shared, start=subspaces[v]
             )
             subspaces[v] = found.vectors
             objective += float(found.values.sum())

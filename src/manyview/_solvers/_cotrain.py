@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyview._numerics._eigen import Eigenpairs, top_eigenvectors
-from manyview._numerics._gram import gaussian_kernel
+from manyview._numerics._eigen import Eigenpairs
+from manyview._numerics._gram import Kernel
 from manyview._numerics._graphs import (
     filtered_eigenvectors,
-    inverse_root_degrees,
+    normalise_kernel,
     unit_rows,
 )
-from manyview._results import IterationRecord, OnIteration
+from manyview._results import OnIteration
 from manyview._rows import Rows
-from manyview._solvers._memory import check_pair_memory
+from manyview._solvers._history import History
+from manyview._solvers._kernels import view_kernels
 from manyview._solvers._spectral import (
     SpectralResult,
     cluster_embedding,
@@ -45,28 +46,24 @@ def solve_cotrain(
     output: str | int,
     n_init: int,
     n_local_trials: int | None = None,
+    anchors: IntArray | None = None,
     on_iteration: OnIteration | None = None,
 ) -> CoTrainResult:
     """Filter the views through each other, then cluster one or all embeddings.
 
     output : "concat", or the index of the view whose embedding gives the labels.
+    anchors : samples that all are compared with; None compares all pairs.
     """
     kept = varying_views(views)
-    # The kernels, and what finding a bandwidth or dense eigenvectors takes beside.
-    check_pair_memory(views[0].n_samples, len(kept) + 1)
-    kernels = [gaussian_kernel(views[v].all_points()) for v in kept]
+    # Finding a bandwidth or eigenvectors takes one matrix beside the kernels.
+    kernels = view_kernels([views[v] for v in kept], "rbf", anchors, n_beside=1)
     n_vectors = subspace_size(n_clusters, subspace_ratio, views[0].n_samples)
     own = own_subspaces(kernels, n_vectors)
     subspaces = [found.vectors for found in own]
-    history = []
+    history = History(on_iteration)
     for iteration in range(1, n_rounds + 1):
         subspaces = filter_round(kernels, subspaces)
-        record = IterationRecord(
-            stage=1, iteration=iteration, objective=np.nan, n_moved=None
-        )
-        history.append(record)
-        if on_iteration is not None:
-            on_iteration(record)
+        history.add(iteration=iteration, objective=np.nan)
     embeddings = _embeddings(subspaces, kept, len(views), n_clusters)
     joined = np.hstack([embeddings[v] for v in kept])
     joint_labels, *view_labels = (
@@ -78,7 +75,7 @@ def solve_cotrain(
         objective=np.nan,
         n_iter=n_rounds,
         converged=True,
-        history=tuple(history),
+        history=tuple(history.records),
         embedding=joined if isinstance(output, str) else embeddings[output],
         settled=all(found.converged for found in own),
         view_labels=np.stack(view_labels),
@@ -90,18 +87,13 @@ def subspace_size(n_clusters: int, subspace_ratio: float, n_samples: int) -> int
     return min(int(np.ceil(subspace_ratio * n_clusters)), n_samples)
 
 
-def own_subspaces(kernels: Sequence[FloatArray], n_vectors: int) -> list[Eigenpairs]:
+def own_subspaces(kernels: Sequence[Kernel], n_vectors: int) -> list[Eigenpairs]:
     """Every view's leading eigenvectors, (n_samples, n_vectors) each."""
-    return [
-        top_eigenvectors(
-            kernel, n_vectors, scaling=inverse_root_degrees(kernel.sum(axis=1))
-        )
-        for kernel in kernels
-    ]
+    return [normalise_kernel(kernel).top_eigenvectors(n_vectors) for kernel in kernels]
 
 
 def filter_round(
-    kernels: Sequence[FloatArray], subspaces: list[FloatArray]
+    kernels: Sequence[Kernel], subspaces: list[FloatArray]
 ) -> list[FloatArray]:
     """One round: each kernel through the other views' subspaces of the round before.
 

@@ -11,12 +11,12 @@ from manyview._numerics._factor import product, refit_layers
 from manyview._numerics._weighted import root_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
+from manyview._solvers._history import History
 from manyview._solvers._kmeans import solve_kmeans
 from manyview._solvers._start import Start, start_kmeans_plusplus
 from manyview._solvers._weighted import (
     CentroidResult,
     CentroidRun,
-    History,
     cluster_totals,
 )
 from manyview._typing import FloatArray, IntArray

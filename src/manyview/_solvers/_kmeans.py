@@ -8,11 +8,12 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._rows import Rows
+from manyview._solvers._history import History
 from manyview._solvers._local import LocalSamples
 from manyview._solvers._nsmvc import unexplained_shares
 from manyview._solvers._start import Start
 from manyview._solvers._state import SampleState
-from manyview._solvers._weighted import CentroidResult, History
+from manyview._solvers._weighted import CentroidResult
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

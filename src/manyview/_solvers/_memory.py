@@ -1,4 +1,4 @@
-"""Whether the matrices of all pairs of samples fit into memory."""
+"""Whether matrices of similarities fit into memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,25 @@ from manyview.exceptions import ViewError
 MEMORY_SHARE = 0.9
 
 
-def check_pair_memory(n_samples: int, n_matrices: int) -> None:
-    """Refuse float64 matrices of all pairs that would not fit, before they are made."""
-    needed = 8 * n_samples**2 * n_matrices
+def check_memory(n_samples: int, n_columns: int, n_matrices: int) -> None:
+    """Refuse float64 matrices that would not fit, before they are made.
+
+    n_columns : samples that all samples are compared with, `n_samples` for all pairs.
+    """
+    needed = 8 * n_samples * n_columns * n_matrices
     available = available_memory()
     if available is not None and needed > MEMORY_SHARE * available:
+        all_pairs = n_columns == n_samples
+        pairs = (
+            f"all pairs of {n_samples} samples"
+            if all_pairs
+            else f"{n_samples} samples and {n_columns} anchors"
+        )
         msg = (
-            f"{n_matrices} matrices of all pairs of {n_samples} samples need "
-            f"{needed / 2**30:.1f} GiB, but {available / 2**30:.1f} GiB of memory are "
-            "available. Use fewer samples, or AMGL or NSMVC, whose memory grows with "
-            "the number of samples and not with its square."
+            f"{n_matrices} matrices of {pairs} need {needed / 2**30:.1f} GiB, but "
+            f"{available / 2**30:.1f} GiB of memory are available. Use "
+            f"{'anchors (n_anchors)' if all_pairs else 'fewer anchors (n_anchors)'}, "
+            "fewer samples, or AMGL or NSMVC, which have no such matrices."
         )
         raise ViewError(msg)
 

@@ -7,9 +7,10 @@ import numpy as np
 from manyview._numerics._soft import logistic_objective, logistic_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
+from manyview._solvers._history import History
 from manyview._solvers._nearest import nearest_clusters
 from manyview._solvers._start import Start
-from manyview._solvers._weighted import CentroidResult, CentroidRun, History
+from manyview._solvers._weighted import CentroidResult, CentroidRun
 from manyview._typing import FloatArray
 
 

@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from manyview._numerics._distances import SAME_POINT_EXPANDED
-from manyview._numerics._gram import (
-    center_distances,
-    equalise_scatter,
-    gaussian_kernel,
-    linear_kernel,
-)
-from manyview._results import SAME_CRITERION, IterationRecord, OnIteration, SolverResult
+from manyview._numerics._gram import Kernel, center_distances, equalise_scatter
+from manyview._results import SAME_CRITERION, OnIteration, SolverResult
 from manyview._rows import Rows
-from manyview._solvers._memory import check_pair_memory
+from manyview._solvers._history import History
+from manyview._solvers._kernels import view_kernels
 from manyview._solvers._spectral import varying_views
 from manyview._typing import FloatArray, IntArray
 
-KERNELS = {"rbf": gaussian_kernel, "linear": linear_kernel}
 # Weights below this are cut, as in the authors' code.
 SMALLEST_WEIGHT = 1e-5
 # A sample moves only for a gain above this share of the kernel's diagonal: less is
@@ -36,11 +32,13 @@ class ViewKernels:
     """Kernels of the views in which samples differ, of equal scatter.
 
     kept : their places among all `n_views`.
+    anchors : samples that all are compared with, None for all pairs.
     """
 
-    kernels: tuple[FloatArray, ...]
+    kernels: tuple[Kernel, ...]
     kept: tuple[int, ...]
     n_views: int
+    anchors: IntArray | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,17 +57,21 @@ class MVKKMResult(SolverResult):
         return SAME_CRITERION * self.objective + SAME_POINT_EXPANDED * len(self.labels)
 
 
-def view_kernels(views: tuple[Rows, ...], kernel: str) -> ViewKernels:
+def equal_kernels(
+    views: tuple[Rows, ...], kernel: str, anchors: IntArray | None = None
+) -> ViewKernels:
     """One kernel per varying view, divided by its mean squared distance."""
     kept = varying_views(views)
-    # The kernels, their weighted sum, and one of them times its weight.
-    check_pair_memory(views[0].n_samples, len(kept) + 2)
-    kernels = []
-    for v in kept:
-        matrix = KERNELS[kernel](views[v].all_points())
-        equalise_scatter(matrix)
-        kernels.append(matrix)
-    return ViewKernels(kernels=tuple(kernels), kept=tuple(kept), n_views=len(views))
+    # All pairs: the weighted sum of the kernels, and one of them times its weight. A
+    # sum of low-rank kernels is not formed.
+    n_beside = 2 if anchors is None else 0
+    kernels = view_kernels([views[v] for v in kept], kernel, anchors, n_beside=n_beside)
+    return ViewKernels(
+        kernels=tuple(equalise_scatter(matrix) for matrix in kernels),
+        kept=tuple(kept),
+        n_views=len(views),
+        anchors=anchors,
+    )
 
 
 def solve_mvkkm(
@@ -88,17 +90,14 @@ def solve_mvkkm(
     """
     kernels = prepared.kernels
     weights = np.full(len(kernels), 1.0 / len(kernels))
-    history: list[IterationRecord] = []
+    history = History(on_iteration)
     objective = np.inf
     converged = False
 
     def record_step(stage: int, iteration: int, scatter: float, n_moved: int) -> None:
-        record = IterationRecord(
+        history.add(
             stage=stage, iteration=iteration, objective=scatter, n_moved=n_moved
         )
-        history.append(record)
-        if on_iteration is not None:
-            on_iteration(record)
 
     for stage in range(1, max_iter + 1):
         composite = combine(kernels, weights**power)
@@ -121,16 +120,16 @@ def solve_mvkkm(
     return MVKKMResult(
         labels=labels.astype(np.int32),
         objective=objective,
-        n_iter=len(history),
+        n_iter=len(history.records),
         converged=converged,
-        history=tuple(history),
+        history=tuple(history.records),
         view_weights=view_weights,
     )
 
 
-def combine(kernels: Sequence[FloatArray], factors: FloatArray) -> FloatArray:
+def combine(kernels: Sequence[Any], factors: FloatArray) -> Any:
     """``sum_v factor_v K_v``, with one matrix of working memory."""
-    composite: FloatArray = factors[0] * kernels[0]
+    composite = factors[0] * kernels[0]
     for factor, kernel in zip(factors[1:], kernels[1:], strict=True):
         if factor > 0.0:
             composite += factor * kernel
@@ -156,7 +155,7 @@ def update_weights(view_scatters: FloatArray, power: float) -> FloatArray:
 
 
 def kernel_kmeans(
-    kernel: FloatArray,
+    kernel: Kernel,
     labels: IntArray,
     n_clusters: int,
     *,
@@ -200,8 +199,8 @@ def reassign(distances: FloatArray, labels: IntArray, smallest_gain: float) -> I
     return moved
 
 
-def _smallest_gain(kernel: FloatArray) -> float:
-    return SMALLEST_GAIN * float(np.abs(np.diagonal(kernel)).max())
+def _smallest_gain(kernel: Kernel) -> float:
+    return SMALLEST_GAIN * float(np.abs(kernel.diagonal()).max())
 
 
 def _first_smallest(values: FloatArray, rounding: float) -> IntArray:
@@ -219,8 +218,9 @@ def start_random(
     """Random samples as seeds; every sample joins the nearest seed."""
     kernel = _uniform(prepared, power)
     seeds = random_state.choice(len(kernel), n_clusters, replace=False)
-    diagonal = np.diagonal(kernel)
-    distances = diagonal[:, None] - 2.0 * kernel[:, seeds] + diagonal[seeds]
+    diagonal = kernel.diagonal()
+    to_seeds = kernel.take(seeds, axis=1)
+    distances = diagonal[:, None] - 2.0 * to_seeds + diagonal[seeds]
     labels = _first_smallest(distances, _smallest_gain(kernel))
     # A seed with an earlier twin would lose its own cluster.
     labels[seeds] = np.arange(n_clusters)
@@ -232,18 +232,21 @@ def start_global(
 ) -> IntArray:
     """Global kernel k-means: clusters come one by one, each from the best seed.
 
-    Every sample is tried as the seed of the next cluster, and the best outcome kept.
-    With `fast` only the seed with the largest guaranteed gain is tried.
+    Every sample, or every anchor, is tried as the seed of the next cluster, and the
+    best outcome kept. With `fast` only the seed with the largest guaranteed gain is
+    tried.
     """
     kernel = _uniform(prepared, power)
     labels: IntArray = np.zeros(len(kernel), dtype=np.intp)
-    rounding = SAME_POINT_EXPANDED * float(np.trace(kernel))
+    anchors = prepared.anchors
+    tried = np.arange(len(kernel)) if anchors is None else anchors
+    rounding = SAME_POINT_EXPANDED * float(kernel.trace())
     for n_found in range(1, n_clusters):
         counts = np.bincount(labels, minlength=n_found)
         # A sample alone in its cluster cannot leave it.
-        candidates = np.flatnonzero(counts[labels] > 1)
+        candidates = tried[counts[labels[tried]] > 1]
         if fast:
-            gains = _guaranteed_gains(kernel, labels, n_found)[candidates]
+            gains = _guaranteed_gains(kernel, labels, n_found, candidates)
             candidates = candidates[
                 _first_smallest(-gains[None], SAME_CRITERION * gains.max())
             ]
@@ -259,20 +262,22 @@ def start_global(
 
 
 def _guaranteed_gains(
-    kernel: FloatArray, labels: IntArray, n_clusters: int
+    kernel: Kernel, labels: IntArray, n_clusters: int, candidates: IntArray
 ) -> FloatArray:
-    """(n_samples,): scatter saved at least by making each sample a new centre."""
+    """(n_candidates,): scatter saved at least by making each sample a new centre."""
     distances, _ = center_distances(kernel, labels, n_clusters)
     own = distances[np.arange(len(labels)), labels]
-    diagonal = np.diagonal(kernel)
-    gains = np.empty(len(labels))
-    for start in range(0, len(labels), CANDIDATE_ROWS):
+    diagonal = kernel.diagonal()
+    gains = np.empty(len(candidates))
+    for start in range(0, len(candidates), CANDIDATE_ROWS):
         rows = slice(start, start + CANDIDATE_ROWS)
-        to_seed = diagonal[rows, None] - 2.0 * kernel[rows] + diagonal
+        seeds = candidates[rows]
+        similar = np.ascontiguousarray(kernel.take(seeds, axis=1).T)
+        to_seed = diagonal[seeds, None] - 2.0 * similar + diagonal
         gains[rows] = np.maximum(own - to_seed, 0.0).sum(axis=1)
     return gains
 
 
-def _uniform(prepared: ViewKernels, power: float) -> FloatArray:
+def _uniform(prepared: ViewKernels, power: float) -> Any:
     n_kernels = len(prepared.kernels)
     return combine(prepared.kernels, np.full(n_kernels, (1.0 / n_kernels) ** power))

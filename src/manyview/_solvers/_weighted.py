@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyview._results import ExplainingResult, IterationRecord, OnIteration
+from manyview._results import ExplainingResult
 from manyview._rows import Rows
 from manyview._solvers._cluster_sums import cluster_sums
+from manyview._solvers._history import History
 from manyview._solvers._local import LocalSamples
 from manyview._solvers._nearest import nearest_by_distance
 from manyview._solvers._start import (
@@ -39,44 +40,6 @@ class CentroidResult(ExplainingResult):
     centers: tuple[FloatArray, ...]
     view_weights: FloatArray
     score_weights: FloatArray
-
-
-class History:
-    """Records of a run; each is passed to `on_iteration` as soon as it is added."""
-
-    def __init__(self, on_iteration: OnIteration | None) -> None:
-        self.records: list[IterationRecord] = []
-        self._on_iteration = on_iteration
-
-    def add(
-        self, *, stage: int, iteration: int, objective: float, n_moved: int
-    ) -> None:
-        record = IterationRecord(
-            stage=stage, iteration=iteration, objective=objective, n_moved=n_moved
-        )
-        self.records.append(record)
-        if self._on_iteration is not None:
-            self._on_iteration(record)
-
-    @property
-    def objective(self) -> float:
-        return self.records[-1].objective
-
-    @property
-    def change(self) -> float:
-        """Relative change of the objective by the last iteration; inf after one."""
-        if len(self.records) < 2:
-            return np.inf
-        before, after = (record.objective for record in self.records[-2:])
-        return abs(before - after) / max(abs(before), np.finfo(np.float64).tiny)
-
-    def settled(self, tol: float) -> bool:
-        """Whether the objective, or at least the labels, did not change any more.
-
-        Centres of plain distances may move slightly for many iterations after the last
-        label moved; stopping them there changes no label.
-        """
-        return self.change < tol or self.records[-1].n_moved == 0
 
 
 class CentroidRun:

@@ -10,8 +10,9 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview._typing import FloatArray
+from manyview._typing import FloatArray, IntArray
 from manyview._views import ViewSet
+from manyview.cluster._anchors import KernelClusterer
 from manyview.cluster._spectral import SpectralClusterer
 from manyview.exceptions import ViewError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from manyview._solvers._spectral import SpectralResult
 
 
-class CoReg(SpectralClusterer):
+class CoReg(SpectralClusterer, KernelClusterer):
     """Centroid-based co-regularised spectral clustering.
 
     Draws the spectral embeddings of all views towards a shared one, which is then
@@ -41,13 +42,19 @@ class CoReg(SpectralClusterer):
     n_local_trials : int or None, default=None
         Candidates for each seed of k-means++; the one that leaves the least distance
         behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
+    n_anchors : int or "auto", default="auto"
+        Samples that all others are compared with in every view. If there are no more
+        samples than this, all pairs are compared; of more, this many are drawn, and
+        similarities follow from those to the drawn ones. ``"auto"`` compares all pairs
+        of up to 5,000 samples and draws 500 of more, at least two per cluster.
+        ``n_anchors_`` tells which it was.
     scale : str or None, default="auto"
         Scaling of each view before its kernel, as in `NSMVC`. The authors' code
         takes the features as they are, which is None.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
     random_state : int, RandomState instance or None, default=None
-        Source of the k-means starts on the embedding.
+        Source of the anchors and of the k-means starts on the embedding.
     verbose : int, default=0
         Above 0, every iteration is reported on stderr.
 
@@ -59,6 +66,8 @@ class CoReg(SpectralClusterer):
         The rows that were clustered: the shared eigenvectors, rows of unit length.
     objective_ : float
         Value of the problem below after the last round; it is maximised.
+    n_anchors_ : int
+        Samples that all were compared with: ``n_samples`` if all pairs were.
     n_iter_ : int
         Number of rounds.
     history_ : tuple of IterationRecord
@@ -85,10 +94,17 @@ class CoReg(SpectralClusterer):
     4. k-means on the rows of the last ``U*``, set to unit length. As in the authors'
        code, ``U*`` is not refreshed after the last step 3.
 
+    With anchors (see ``n_anchors``) the kernel is ``K_v = C_v W_v^+ C_v'``, where
+    ``C_v`` are the similarities of all samples to the anchors and ``W_v`` those among
+    the anchors (Nystrom's method). It is kept as a factor with at most one column per
+    anchor, and eigenvectors follow from matrices of that size. The bandwidth is the
+    median distance of the anchors.
+
     Deviations from the paper:
 
     - Rounds and coupling are the defaults of the authors' demo; their README warns
       that results depend on the coupling.
+    - Anchors, by default above 5,000 samples, are not in the paper.
     - A constant view is left out.
     - Where more than half of the distances in a view are zero, the bandwidth is the
       mean of the positive ones.
@@ -110,7 +126,7 @@ class CoReg(SpectralClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SpectralClusterer._parameter_constraints,
+        **KernelClusterer._parameter_constraints,
         "coupling": [Interval(Real, 0, None, closed="neither"), "array-like"],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
     }
@@ -123,6 +139,7 @@ class CoReg(SpectralClusterer):
         n_rounds: int = 5,
         n_init: int = 10,
         n_local_trials: int | None = None,
+        n_anchors: str | int = "auto",
         scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -133,24 +150,28 @@ class CoReg(SpectralClusterer):
         self.n_rounds = n_rounds
         self.n_init = n_init
         self.n_local_trials = n_local_trials
+        self.n_anchors = n_anchors
         self.scale = scale
         self.view_sizes = view_sizes
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(self, views: ViewSet) -> tuple[tuple[Rows, ...], FloatArray]:
+    def _prepare(
+        self, views: ViewSet
+    ) -> tuple[tuple[Rows, ...], FloatArray, IntArray | None]:
         coupling = _per_view(self.coupling, len(views.arrays))
-        return self._scaled_rows(views), coupling
+        anchors = self._draw_anchors(views.n_samples)
+        return self._scaled_rows(views), coupling, anchors
 
     def _solve(
         self,
-        prepared: tuple[tuple[Rows, ...], FloatArray],
+        prepared: tuple[tuple[Rows, ...], FloatArray, IntArray | None],
         random_state: np.random.RandomState,
         on_iteration: OnIteration | None,
     ) -> SpectralResult:
         from manyview._solvers._coreg import solve_coreg
 
-        rows, coupling = prepared
+        rows, coupling, anchors = prepared
         return solve_coreg(
             rows,
             self.n_clusters,
@@ -159,6 +180,7 @@ class CoReg(SpectralClusterer):
             n_rounds=self.n_rounds,
             n_init=self.n_init,
             n_local_trials=self.n_local_trials,
+            anchors=anchors,
             on_iteration=on_iteration,
         )
 

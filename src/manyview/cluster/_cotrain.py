@@ -10,7 +10,9 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval, StrOptions
+from manyview._typing import IntArray
 from manyview._views import ViewSet
+from manyview.cluster._anchors import KernelClusterer
 from manyview.cluster._spectral import SpectralClusterer
 from manyview.exceptions import ViewError
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from manyview._solvers._cotrain import CoTrainResult
 
 
-class CoTrain(SpectralClusterer):
+class CoTrain(SpectralClusterer, KernelClusterer):
     """Co-trained spectral clustering.
 
     Filters the similarities of each view through the leading eigenvectors of the other
@@ -43,13 +45,19 @@ class CoTrain(SpectralClusterer):
     n_local_trials : int or None, default=None
         Candidates for each seed of k-means++; the one that leaves the least distance
         behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
+    n_anchors : int or "auto", default="auto"
+        Samples that all others are compared with in every view. If there are no more
+        samples than this, all pairs are compared; of more, this many are drawn, and
+        similarities follow from those to the drawn ones. ``"auto"`` compares all pairs
+        of up to 5,000 samples and draws 500 of more, at least two per cluster.
+        ``n_anchors_`` tells which it was.
     scale : str or None, default="auto"
         Scaling of each view before its kernel, as in `NSMVC`. The authors' code
         takes the features as they are, which is None.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
     random_state : int, RandomState instance or None, default=None
-        Source of the k-means starts on the embedding.
+        Source of the anchors and of the k-means starts on the embedding.
     verbose : int, default=0
         Above 0, every iteration is reported on stderr.
 
@@ -61,6 +69,8 @@ class CoTrain(SpectralClusterer):
         Clusters found in each view's own embedding. Numbering differs between views.
     embedding_ : ndarray of shape (n_samples, n_components)
         The rows that were clustered: ``n_clusters`` columns per view in use.
+    n_anchors_ : int
+        Samples that all were compared with: ``n_samples`` if all pairs were.
     n_iter_ : int
         Number of rounds.
     history_ : tuple of IterationRecord
@@ -90,12 +100,19 @@ class CoTrain(SpectralClusterer):
     ``S_v`` has low rank, so its eigenvectors come from a small dense problem; only
     step 1 works on n x n eigenproblems (Lanczos from 400 samples on).
 
+    With anchors (see ``n_anchors``) the kernel is ``K_v = C_v W_v^+ C_v'``, where
+    ``C_v`` are the similarities of all samples to the anchors and ``W_v`` those among
+    the anchors (Nystrom's method). It is kept as a factor with at most one column per
+    anchor, and eigenvectors follow from matrices of that size. The bandwidth is the
+    median distance of the anchors.
+
     Deviations from the paper:
 
     - The authors' script clusters every view after every round and reports the best
       score against the true labels. Here one labelling comes out, without labels; the
       concatenation is the choice when no view is preferred.
     - With one view this is spectral clustering.
+    - Anchors, by default above 5,000 samples, are not in the paper.
     - A constant view is left out; in ``view_labels_`` it has a single cluster.
     - Where more than half of the distances in a view are zero, the bandwidth is the
       mean of the positive ones.
@@ -117,7 +134,7 @@ class CoTrain(SpectralClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SpectralClusterer._parameter_constraints,
+        **KernelClusterer._parameter_constraints,
         "subspace_ratio": [Interval(Real, 1, None, closed="left")],
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
         "output": [StrOptions({"concat"}), Interval(Integral, 0, None, closed="left")],
@@ -132,6 +149,7 @@ class CoTrain(SpectralClusterer):
         output: str | int = "concat",
         n_init: int = 10,
         n_local_trials: int | None = None,
+        n_anchors: str | int = "auto",
         scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -143,12 +161,13 @@ class CoTrain(SpectralClusterer):
         self.output = output
         self.n_init = n_init
         self.n_local_trials = n_local_trials
+        self.n_anchors = n_anchors
         self.scale = scale
         self.view_sizes = view_sizes
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _prepare(self, views: ViewSet) -> tuple[tuple[Rows, ...], IntArray | None]:
         n_views = len(views.arrays)
         if not isinstance(self.output, str) and self.output >= n_views:
             msg = (
@@ -156,18 +175,19 @@ class CoTrain(SpectralClusterer):
                 f"{n_views}, counted from 0. Use a smaller index or 'concat'."
             )
             raise ViewError(msg)
-        return self._scaled_rows(views)
+        return self._scaled_rows(views), self._draw_anchors(views.n_samples)
 
     def _solve(
         self,
-        prepared: tuple[Rows, ...],
+        prepared: tuple[tuple[Rows, ...], IntArray | None],
         random_state: np.random.RandomState,
         on_iteration: OnIteration | None,
     ) -> CoTrainResult:
         from manyview._solvers._cotrain import solve_cotrain
 
+        rows, anchors = prepared
         return solve_cotrain(
-            prepared,
+            rows,
             self.n_clusters,
             random_state,
             subspace_ratio=self.subspace_ratio,
@@ -175,6 +195,7 @@ class CoTrain(SpectralClusterer):
             output=self.output,
             n_init=self.n_init,
             n_local_trials=self.n_local_trials,
+            anchors=anchors,
             on_iteration=on_iteration,
         )
 

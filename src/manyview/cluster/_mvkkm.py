@@ -11,13 +11,13 @@ import numpy as np
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
-from manyview.cluster._base import BaseMultiViewClusterer
+from manyview.cluster._anchors import KernelClusterer
 
 if TYPE_CHECKING:
     from manyview._solvers._mvkkm import MVKKMResult, ViewKernels
 
 
-class MVKKM(BaseMultiViewClusterer):
+class MVKKM(KernelClusterer):
     """Multi-view kernel k-means.
 
     Kernel k-means on a weighted sum of one kernel per view, with view weights that
@@ -34,9 +34,9 @@ class MVKKM(BaseMultiViewClusterer):
         Gaussian kernel with the median distance as bandwidth, or inner products.
     init : {"random", "global", "global-fast"}, default="random"
         ``"random"``: random samples as seeds. ``"global"``: clusters come one by one,
-        every sample tried as the next seed; the authors' start, free of chance, for a
-        few hundred samples. ``"global-fast"``: the same with only the seed of the
-        largest guaranteed gain tried.
+        every sample tried as the next seed, or every anchor; the authors' start, free
+        of chance, for a few hundred samples. ``"global-fast"``: the same with only the
+        seed of the largest guaranteed gain tried.
     max_iter : int, default=100
         Most rounds of kernel k-means and weight update.
     tol : float, default=1e-4
@@ -44,13 +44,19 @@ class MVKKM(BaseMultiViewClusterer):
     n_init : int, default=10
         Number of random restarts; the one with the smallest objective wins. The global
         starts run once.
+    n_anchors : int or "auto", default="auto"
+        Samples that all others are compared with in every view. If there are no more
+        samples than this, all pairs are compared; of more, this many are drawn, and
+        similarities follow from those to the drawn ones. ``"auto"`` compares all pairs
+        of up to 5,000 samples and draws 500 of more, at least two per cluster.
+        ``n_anchors_`` tells which it was.
     scale : str or None, default="auto"
         Scaling of each view before its kernel, as in `NSMVC`. The authors
         standardise features ("zscore"); None takes them as they are.
     view_sizes : list of int or None, default=None
         Splits one 2-D array into views: features per view, in column order.
     random_state : int, RandomState instance or None, default=None
-        Source of the random starts.
+        Source of the anchors and of the random starts.
     verbose : int, default=0
         Above 0, every iteration is reported on stderr.
 
@@ -62,6 +68,8 @@ class MVKKM(BaseMultiViewClusterer):
         Weight of each view, sum 1; 0 for a constant view.
     objective_ : float
         Value of the problem below.
+    n_anchors_ : int
+        Samples that all were compared with: ``n_samples`` if all pairs were.
     n_iter_ : int
         Iterations of kernel k-means of the chosen restart, over all rounds.
     history_ : tuple of IterationRecord
@@ -89,10 +97,17 @@ class MVKKM(BaseMultiViewClusterer):
     4. ``w_v`` in proportion to ``D_v^(-1/(p-1))``; for p = 1 all weight on the smallest
        ``D_v``. Weights below 1e-5 become 0. Go to 2.
 
+    With anchors (see ``n_anchors``) the kernel is ``K_v = C_v W_v^+ C_v'``, where
+    ``C_v`` are the similarities of all samples to the anchors and ``W_v`` those among
+    the anchors (Nystrom's method). It is kept as a factor with at most one column per
+    anchor. The bandwidth is the median distance of the anchors. A linear kernel of no
+    more features than anchors loses nothing.
+
     Deviations from the paper:
 
     - Random starts are the default, as the global one needs ``n_samples * n_clusters``
       runs of kernel k-means.
+    - Anchors, by default above 5,000 samples, are not in the paper.
     - The last member of a cluster stays; the authors' code drops empty clusters.
     - Ties keep the current label.
     - Views that are fitted perfectly share the whole weight; a constant view, which
@@ -116,7 +131,7 @@ class MVKKM(BaseMultiViewClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseMultiViewClusterer._parameter_constraints,
+        **KernelClusterer._parameter_constraints,
         "power": [Interval(Real, 1, None, closed="left")],
         "kernel": [StrOptions({"rbf", "linear"})],
         "init": [StrOptions({"random", "global", "global-fast"})],
@@ -132,6 +147,7 @@ class MVKKM(BaseMultiViewClusterer):
         max_iter: int = 100,
         tol: float = 1e-4,
         n_init: int = 10,
+        n_anchors: str | int = "auto",
         scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -144,20 +160,20 @@ class MVKKM(BaseMultiViewClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.n_init = n_init
+        self.n_anchors = n_anchors
         self.scale = scale
         self.view_sizes = view_sizes
         self.random_state = random_state
         self.verbose = verbose
 
-    _needs_every_view = True
-
     def _n_restarts(self) -> int:
         return self.n_init if self.init == "random" else 1
 
     def _prepare(self, views: ViewSet) -> ViewKernels:
-        from manyview._solvers._mvkkm import view_kernels
+        from manyview._solvers._mvkkm import equal_kernels
 
-        return view_kernels(self._scaled_rows(views), self.kernel)
+        anchors = self._draw_anchors(views.n_samples)
+        return equal_kernels(self._scaled_rows(views), self.kernel, anchors)
 
     def _solve(
         self,
