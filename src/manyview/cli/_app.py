@@ -85,12 +85,13 @@ class Commands(TyperGroup):
                 _render.error("Interrupted; nothing was written.")
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:
-                # The reader of the output has closed it. Nothing more can be flushed.
-                sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+                # The reader of the output has closed it. Nothing more can be flushed,
+                # so Python gets another stdout to flush when it ends.
+                sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - stays open
                 raise typer.Exit(0) from None
             except USER_ERRORS as error:
                 if ctx.meta.get(DEBUG):
-                    _render.trace(traceback.format_exc())
+                    _render.line(traceback.format_exc(), _render.err)
                 _render.error(in_options(_sentence(error)) or type(error).__name__)
                 raise typer.Exit(1) from None
 

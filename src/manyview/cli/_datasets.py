@@ -28,7 +28,7 @@ def datasets_command(
     name: Name = None,
     fetch: Fetch = False,
     as_json: opt.AsJson = False,
-    debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
+    _debug: opt.Debug = False,
 ) -> None:
     """List the known data sets, describe one, or fetch it.
 

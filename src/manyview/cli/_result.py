@@ -13,8 +13,9 @@ import numpy as np
 
 from manyview._version import __version__
 from manyview.cli import _output
-from manyview.cli._covariates import Covariates, read_covariates
-from manyview.cli._sources import Request, imputed_words, sample_names, title_of
+from manyview.cli._covariates import Covariates
+from manyview.cli._request import Request
+from manyview.cli._sources import imputed_words, sample_names, title_of
 from manyview.cluster._clustering import Clustering
 from manyview.datasets import MultiViewData
 from manyview.explain import Explanation, associate
@@ -61,12 +62,6 @@ class Result:
         """Missing cells that were filled in, by view."""
         return {} if self.imputer is None else self.imputer.n_imputed_
 
-    def with_covariates(self, path: Path | None, survival: str | None) -> Result:
-        """The result with known columns, read from a file, to be held against."""
-        names = sample_names(self.data)
-        found = read_covariates(path, survival, names)
-        return dataclasses.replace(self, covariates=found)
-
     @property
     def n_samples(self) -> int:
         return len(self.model.labels_)
@@ -86,6 +81,11 @@ class Result:
             view_names=self.data.view_names,
             joined_pace=getattr(self.model, "joined_pace_", None),
         )
+
+    def save_labels(self, path: Path) -> None:
+        """All labels as a CSV file."""
+        with path.open("w", encoding="utf-8", newline="") as file:
+            self.write_labels(file)
 
     def report_options(self) -> ReportOptions:
         """What the report says beyond the clustering."""

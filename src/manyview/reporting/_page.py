@@ -58,6 +58,11 @@ class Column:
     names: Sequence[str] = ()
 
 
+def number(name: str, spec: str = "", hint: str = "") -> Column:
+    """A column of numbers, written by a format specification."""
+    return Column(name=name, numeric=True, format=spec, hint=hint)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Table:
     """A table that can be sorted by clicking a heading.
@@ -141,9 +146,12 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["cell"] = format_cell
-    environment.filters["sort_key"] = sort_key
-    environment.filters["number"] = format_number
+    environment.filters |= {
+        "cell": format_cell,
+        "sort_key": sort_key,
+        "number": format_number,
+        "p": p_text,
+    }
     code = [_asset("page.js"), *(_asset(name) for name in scripts)]
     if figures:
         code = [plotly.get_plotlyjs(), *code, _asset("export.js")]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import platform
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyview.explain import Explanation
+from manyview._version import __version__
+from manyview.explain import Explanation, FeatureEffect
 from manyview.metrics import clustering_accuracy, nmi_score, purity_score
-from manyview.reporting._page import p_text
 from manyview.reporting._subject import Subject
 
 if TYPE_CHECKING:
@@ -56,8 +58,8 @@ def _most_agreeing(explanation: Explanation) -> str:
     return f"{' and '.join(names)} {verb} with the result most often"
 
 
-def tiles(subject: Subject) -> list[dict[str, str]]:
-    """The numbers at the top."""
+def tiles(subject: Subject) -> list[tuple[str, str, str]]:
+    """The numbers at the top: what they are, and a remark."""
     explanation = subject.explanation
     unsure = int((explanation.confidence < UNSURE_BELOW).sum())
     sizes = subject.sizes
@@ -82,7 +84,7 @@ def tiles(subject: Subject) -> list[dict[str, str]]:
             ("NMI", f"{nmi_score(truth, labels):.1%}", "with the known classes"),
             ("Purity", f"{purity_score(truth, labels):.1%}", ""),
         ]
-    return [{"label": a, "value": b, "note": c} for a, b, c in found]
+    return found
 
 
 def map_sentence(subject: Subject) -> str:
@@ -138,19 +140,14 @@ def disagreement_sentence(subject: Subject) -> str:
 
 def convergence_sentence(subject: Subject) -> str:
     """Length of the run."""
-    if not subject.history:
-        return ""
-    n_stages = len({record.stage for record in subject.history})
     text = f"The chosen restart took {plural(len(subject.history), 'iteration')}"
-    if subject.paced:
-        text += f" in {plural(n_stages, 'pace')}"
-        text += (
-            ". Where the line is broken, more samples join and exponents change; "
-            "within a pace the objective never rises."
-        )
-    else:
-        text += "."
-    return text
+    if not subject.paced:
+        return f"{text}."
+    n_paces = len({record.stage for record in subject.history})
+    return (
+        f"{text} in {plural(n_paces, 'pace')}. Where the line is broken, more samples "
+        "join and exponents change; within a pace the objective never rises."
+    )
 
 
 def choice_sentence(choice: ClusterCountChoice) -> str:
@@ -170,53 +167,19 @@ def choice_sentence(choice: ClusterCountChoice) -> str:
     )
 
 
-def feature_groups(subject: Subject) -> list[dict[str, Any]]:
-    """Separating features, cluster by cluster, with the width of their bars."""
+def bar_width(effect: FeatureEffect, subject: Subject) -> float:
+    """Width of a feature's bar in per cent: the largest finite effect takes all."""
     finite = [abs(e.effect) for e in subject.effects if math.isfinite(e.effect)]
-    longest = max(finite, default=1.0)
-    groups: list[dict[str, Any]] = [
-        {"cluster": cluster, "name": name, "size": int(size), "items": []}
-        for cluster, (name, size) in enumerate(
-            zip(subject.names, subject.sizes, strict=True)
-        )
-    ]
-    for effect in subject.effects:
-        width = min(1.0, abs(effect.effect) / longest)
-        groups[effect.cluster]["items"].append(
-            {
-                "feature": effect.feature,
-                "view": effect.view,
-                "effect": f"{'▲' if effect.effect > 0 else '▼'} "
-                f"{'∞' if math.isinf(effect.effect) else f'{abs(effect.effect):.1f}'}",
-                "inside": f"{effect.inside:.4g}",
-                "outside": f"{effect.outside:.4g}",
-                "p": p_text(effect.p_value),
-                "fdr": p_text(effect.fdr),
-                "width": f"{100 * width:.1f}",
-            }
-        )
-    return groups
+    return 100 * min(1.0, abs(effect.effect) / max(finite, default=1.0))
 
 
 def settings(subject: Subject) -> list[tuple[str, str]]:
     """Method and parameters."""
     facts = [("method", subject.method)]
     if subject.estimator is not None:
-        facts += [
-            (name, _setting(value))
-            for name, value in subject.estimator.get_params().items()
-        ]
+        params = subject.estimator.get_params()
+        facts += [(name, _setting(value)) for name, value in params.items()]
     return facts
-
-
-def shape_facts(subject: Subject) -> list[tuple[str, str]]:
-    """Size of the data."""
-    views = subject.clustering.views
-    widths = ", ".join(
-        f"{name} {width:,}"
-        for name, width in zip(views.names, views.n_features, strict=True)
-    )
-    return [("samples", f"{len(subject.ids):,}"), ("features", widths)]
 
 
 def _setting(value: Any) -> str:
@@ -224,3 +187,24 @@ def _setting(value: Any) -> str:
         return f"array of shape {value.shape}"
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def data_facts(subject: Subject) -> list[tuple[str, str]]:
+    """Size of the data, and where it comes from."""
+    views = subject.clustering.views
+    widths = ", ".join(
+        f"{name} {width:,}"
+        for name, width in zip(views.names, views.n_features, strict=True)
+    )
+    size = [("samples", f"{len(subject.ids):,}"), ("features", widths)]
+    return [*size, *subject.options.provenance]
+
+
+def versions() -> list[tuple[str, str]]:
+    """Of the software that made the report."""
+    return [
+        ("manyview", __version__),
+        ("Python", platform.python_version()),
+        *((name, version(name)) for name in ("numpy", "scikit-learn", "numba")),
+        ("system", f"{platform.system()} {platform.machine()}"),
+    ]
