@@ -129,8 +129,8 @@ def test_whatever_does_not_fit_the_rest_is_whole(
     disk = small_disk(1 << 20)
     tried = _output.check_folder
 
-    def fill(folder, *, force):
-        tried(folder, force=force)
+    def fill(folder, page, *, force):
+        tried(folder, page, force=force)
         room = os.statvfs(disk)
         taken = room.f_bavail * room.f_frsize - pages * 4096
         (disk / "filler").write_bytes(bytes(taken))

@@ -21,7 +21,7 @@ from manyview.cli._compare import compare_command
 from manyview.cli._datasets import datasets_command
 from manyview.cli._doctor import doctor_command
 from manyview.cli._methods import methods_command
-from manyview.cli._options import ARGUMENTS, DEBUG
+from manyview.cli._options import ARGUMENTS
 from manyview.cli._predict import predict_command
 from manyview.cli._report import report_command
 from manyview.exceptions import ClusterError
@@ -90,7 +90,7 @@ class Commands(TyperGroup):
                 sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - stays open
                 raise typer.Exit(0) from None
             except USER_ERRORS as error:
-                if ctx.meta.get(DEBUG):
+                if "--debug" in ctx.meta[ARGUMENTS]:
                     _render.line(traceback.format_exc(), _render.err)
                 _render.error(in_options(_sentence(error)) or type(error).__name__)
                 raise typer.Exit(1) from None

@@ -146,7 +146,7 @@ def cluster_command(
     counts = parse_counts(n_clusters)
     folder = None if out in (None, "-") else Path(str(out))
     if folder is not None:
-        _output.prepare_folder(folder, _output.REPORT, force=force)
+        _output.check_folder(folder, _output.REPORT, force=force)
     known = read_covariates(covariates, survival)
     settings = opt.given_settings(
         scale,
@@ -186,7 +186,7 @@ def cluster_command(
         return
     _render.summary(content, _render.err if out == "-" else _render.out)
     if folder is not None:
-        _render.written(folder, names)
+        _render.line(f"\nWritten to {folder}: {', '.join(names)}")
     if write is not None:
         _render.line(f"Written to {write}.")
 

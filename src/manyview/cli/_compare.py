@@ -67,7 +67,7 @@ def compare_command(
       manyview compare rna.csv protein.csv -k 5 --out comparison
     """
     if out is not None:
-        _output.prepare_folder(out, _output.COMPARISON, force=force)
+        _output.check_folder(out, _output.COMPARISON, force=force)
     settings = opt.given_settings(scale, n_clusters=n_clusters, random_state=seed)
     chosen = list(opt.method_names()) if methods is None else methods.split(",")
     # Made before any of them runs: an unknown name is an error at once.
@@ -85,7 +85,7 @@ def compare_command(
         return
     _render.comparison(content)
     if out is not None:
-        _render.written(out, names)
+        _render.line(f"\nWritten to {out}: {', '.join(names)}")
 
 
 def compare(
@@ -133,7 +133,7 @@ def _fit(
     import numpy as np
     from sklearn.exceptions import ConvergenceWarning
 
-    from manyview.cli._result import scores
+    from manyview.metrics._scores import all_scores
 
     known = estimator.get_params()
     own = {name: value for name, value in settings.items() if name in known}
@@ -146,6 +146,6 @@ def _fit(
     return {
         "seconds": round(seconds, 3),
         "sizes": f"{sizes.min():,}–{sizes.max():,}",
-        "scores": None if target is None else scores(target, estimator.labels_),
+        "scores": all_scores(target, estimator.labels_),
         "error": None,
     }

@@ -9,7 +9,6 @@ from typing import Any
 from manyview.cli import _output
 
 SCORES = {"accuracy": "ACC", "nmi": "NMI", "purity": "Purity", "ari": "ARI"}
-SECTIONS = (("methods", "Methods"), ("agreement", "Agreement"), ("command", "Command"))
 
 
 def write_comparison(
@@ -40,37 +39,20 @@ def comparison_page(content: dict[str, Any], command: str) -> str:
     from manyview.reporting._page import render_page
 
     rows, agreement = content["methods"], content["agreement"]
-    failures = [(row["method"], row["error"]) for row in rows if row["error"]]
     names, figures = agreement["methods"], {}
     if len(names) > 1:
         figures["agreement"] = agreement_figure(names, np.array(agreement["ari"]))
-    sections = [s for s in SECTIONS if s[0] != "agreement" or figures]
-    if failures:
-        sections.insert(-1, ("failures", "Failed"))
-    data = content["data"]
     return render_page(
         "comparison.html",
         templates=Path(__file__).parent / "templates",
         figures=figures,
-        title=data["name"],
-        summary=f"{len(rows)} methods on {data['n_samples']:,} samples, "
-        f"{content['settings']['n_clusters']} clusters, each with its own defaults.",
-        sections=sections,
-        methods_sentence=_methods_sentence(rows),
-        method_table=_method_table(rows),
-        agreement_names=names,
-        failures=failures,
+        content=content,
         command=command,
+        scored=any(row["scores"] for row in rows),
+        method_table=_method_table(rows),
+        n_agreeing=len(names),
+        failures=[(row["method"], row["error"]) for row in rows if row["error"]],
     )
-
-
-def _methods_sentence(rows: list[dict[str, Any]]) -> str:
-    if any(row["scores"] for row in rows):
-        return (
-            "Scores hold the clusters against the known classes, which no method has "
-            "seen. Click a heading to sort."
-        )
-    return "There are no known classes, so there are no scores."
 
 
 def _method_table(rows: list[dict[str, Any]]) -> Any:

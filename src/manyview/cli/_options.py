@@ -11,9 +11,8 @@ import typer
 
 from manyview.exceptions import ViewError
 
-# Keys of the context: the arguments as given, and whether to show stack traces.
+# Key of the context: the arguments as given.
 ARGUMENTS = "manyview.arguments"
-DEBUG = "manyview.debug"
 
 # Options by their panel in the help.
 data_option = partial(typer.Option, rich_help_panel="Data")
@@ -22,11 +21,6 @@ output_option = partial(typer.Option, rich_help_panel="Output")
 
 # How views are made comparable.
 Scale = StrEnum("Scale", ["auto", "range", "minmax", "zscore", "l2", "energy", "none"])
-
-
-def _set_debug(ctx: typer.Context, wanted: bool) -> bool:
-    ctx.meta[DEBUG] = wanted
-    return wanted
 
 
 def complete_datasets(incomplete: str) -> list[str]:
@@ -57,15 +51,9 @@ ScaleOption = Annotated[
 ]
 AsJson = Annotated[bool, output_option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, output_option("--force", help="Replace what is there.")]
-# Its callback does the work: commands take it as `_debug` and do not look at it.
+# Commands take it as `_debug`: it is for `_app.Commands`, which looks at the arguments.
 Debug = Annotated[
-    bool,
-    output_option(
-        "--debug",
-        help="Show the stack trace of an error.",
-        callback=_set_debug,
-        is_eager=True,
-    ),
+    bool, output_option("--debug", help="Show the stack trace of an error.")
 ]
 
 

@@ -56,20 +56,18 @@ class WriteError(OSError):
     """A result that could not be written; the message says what became of it."""
 
 
-def prepare_folder(folder: Path, page: str, *, force: bool) -> None:
-    """Say before any work is done what will not be written; `page` needs packages."""
-    check_folder(folder, force=force)
-    if not can_report():
-        note(f'There will be no {page}; to get it: pip install "manyview[report]"')
+def check_folder(folder: Path, page: str, *, force: bool) -> None:
+    """Refuse a folder that cannot be written, before any work is done.
 
-
-def check_folder(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that cannot be written, before any work is done."""
+    page : what is missing there without the packages behind a report.
+    """
     _check_free(folder, force=force)
     if folder.is_mount():
         msg = f"{folder} is a mount point and cannot be replaced. Name a folder in it."
         raise DatasetError(msg)
     check_writable(folder)
+    if not can_report():
+        note(f'There will be no {page}; to get it: pip install "manyview[report]"')
 
 
 def check_file(path: Path, *, force: bool, option: str = "--out") -> None:

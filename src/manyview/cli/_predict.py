@@ -61,7 +61,7 @@ def predict_command(
     import numpy as np
 
     from manyview._model_file import load_imputer, load_model
-    from manyview.cli._result import scores
+    from manyview.metrics._scores import all_scores
 
     file_path = None if as_json or str(out) == "-" else out
     if file_path is not None:
@@ -81,14 +81,14 @@ def predict_command(
     confidence = assigned.confidence
     renamed = hasattr(fitted, "cluster_names_")
     cluster_names = fitted.named_labels(clusters).tolist() if renamed else None
-    names, target = sample_names(data), data.target
+    names = sample_names(data)
     if as_json:
         content = {
             "samples": names,
             "clusters": clusters.tolist(),
             "names": cluster_names,
             "confidence": confidence.round(4).tolist(),
-            "scores": None if target is None else scores(target, clusters),
+            "scores": all_scores(data.target, clusters),
         }
         if not renamed:
             del content["names"]

@@ -174,11 +174,6 @@ def _choice(choice: dict[str, Any], console: Console) -> None:
         )
 
 
-def written(folder: Any, names: Sequence[str]) -> None:
-    """Where the result is."""
-    line(f"\nWritten to {folder}: {', '.join(names)}")
-
-
 def datasets(rows: Sequence[dict[str, Any]]) -> None:
     """The known data sets."""
     columns = [("name", LEFT), ("samples", RIGHT), ("classes", RIGHT)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -244,26 +245,24 @@ def _stored_choice(summary: dict[str, Any]) -> ClusterCountChoice | None:
     from manyview.model_selection import ClusterCountChoice
 
     stored = summary.get("choice")
-    if stored is None:
-        return None
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in stored.items()
-        if name in ClusterCountChoice.__dataclass_fields__
-    }
-    return ClusterCountChoice(**fields)
+    return stored and _restore(ClusterCountChoice, stored)
 
 
 def _stored_request(summary: dict[str, Any]) -> Request:
-    names = Request.__dataclass_fields__
-    stored = {n: v for n, v in summary["request"].items() if n in names}
-    if stored.get("labels") == "-":
-        # Labels that came through a pipe are gone.
-        stored["labels"] = None
-    stored["sources"] = tuple(stored["sources"])
-    if stored.get("variables") is not None:
-        stored["variables"] = tuple(stored["variables"])
-    return Request(**stored)
+    request: Request = _restore(Request, summary["request"])
+    # Labels that came through a pipe are gone.
+    return replace(request, labels=None) if request.labels == "-" else request
+
+
+def _restore(kind: Any, content: dict[str, Any]) -> Any:
+    """A dataclass of texts, numbers and tuples from what JSON has made of it."""
+    known = {field.name for field in fields(kind)}
+    values = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in content.items()
+        if name in known
+    }
+    return kind(**values)
 
 
 def _stored_labels(path: Path) -> tuple[list[str], Any]:

@@ -151,6 +151,7 @@ def render_page(
         "sort_key": sort_key,
         "number": format_number,
         "p": p_text,
+        "plural": plural,
     }
     code = [_asset("page.js"), *(_asset(name) for name in scripts)]
     if figures:
@@ -219,6 +220,11 @@ def sort_key(value: Any) -> str:
 def format_number(value: float, spec: str = ",") -> str:
     """A number in running text."""
     return format(value, spec)
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 view``, ``3 views``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _asset(name: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from manyview.cluster._clustering import Clustering
 from manyview.explain import Explanation
 from manyview.explain._margins import clustering_of, explain_clustering
+from manyview.metrics._scores import all_scores
 from manyview.plotting._colors import cluster_colors
 from manyview.reporting import _figures as draw
 from manyview.reporting import _tables as tables
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # Coordinates of the maps are sent as whole numbers up to this; map.js knows it too.
 MAP_EXTENT = 4095
+# Below this confidence a sample belongs to other clusters more than to its own.
+UNSURE_BELOW = 0.5
 # Samples whose names and labels a page holds, 2 MB at most without names.
 MOST_LISTED = 200_000
 # Small maps side by side.
@@ -172,7 +175,9 @@ def make_report(
         options=options,
         colors=cluster_colors(len(subject.sizes)),
         map_columns=_map_columns(len(explanation.view_names)),
-        most_listed=MOST_LISTED,
+        scores=all_scores(subject.classes, explanation.labels),
+        MOST_LISTED=MOST_LISTED,
+        UNSURE_BELOW=UNSURE_BELOW,
         tables=tables,
         words=words,
     )

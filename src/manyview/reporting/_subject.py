@@ -75,6 +75,12 @@ class Subject:
         return self.explanation.cluster_names
 
     @property
+    def largest_effect(self) -> float:
+        """Of the features whose effect is finite."""
+        sizes = [abs(one.effect) for one in self.effects]
+        return max((size for size in sizes if np.isfinite(size)), default=1.0)
+
+    @property
     def history(self) -> tuple[Any, ...]:
         return tuple(getattr(self.estimator, "history_", ()))
 
