@@ -168,16 +168,14 @@ def test_an_error_in_the_end_keeps_what_was_written(
 
 
 def test_a_half_written_file_is_not_kept(tmp_path):
-    def write_half():
-        with (
-            _output.new_folder(tmp_path / "result", force=False) as part,
-            _output.result_file(part, "labels.csv") as path,
-        ):
-            path.write_text("sample,clu")
-            fail_with_a_full_disk()
+    def write_half(path):
+        path.write_text("sample,clu")
+        fail_with_a_full_disk()
 
     with pytest.raises(_output.WriteError, match=r"labels\.csv could not be written"):
-        write_half()
+        _output.write_folder(
+            tmp_path / "result", {"labels.csv": write_half}, force=False
+        )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -284,12 +284,11 @@ def _write(
     """Write the result folder; the names of its files."""
     from manyview import _model_file
 
-    def write_model(path: Path) -> None:
-        _model_file.save_model(result.model, path, imputer=result.imputer)
-
     writers: _output.Writers = {
         _output.LABELS: result.save_labels,
-        _output.MODEL: write_model,
+        _output.MODEL: partial(
+            _model_file.save_model, result.model, imputer=result.imputer
+        ),
         _output.SUMMARY: partial(_output.write_json, content=content),
         _output.REPORT: partial(_write_report, result),
     }

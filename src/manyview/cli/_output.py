@@ -167,23 +167,17 @@ def writing(path: Path) -> Iterator[None]:
         raise WriteError(msg) from error
 
 
-@contextmanager
-def result_file(folder: Path, name: str) -> Iterator[Path]:
-    """A file of a result; no remains of it are left if it cannot be written."""
-    try:
-        with writing(Path(name)):
-            yield folder / name
-    except WriteError:
-        (folder / name).unlink(missing_ok=True)
-        raise
-
-
 def write_folder(folder: Path, writers: Writers, *, force: bool) -> list[str]:
     """Write the files of a result, each by what takes its path; their names."""
     with new_folder(folder, force=force) as part:
         for name, write in writers.items():
-            with result_file(part, name) as path:
-                write(path)
+            try:
+                with writing(Path(name)):
+                    write(part / name)
+            except WriteError:
+                # No remains of a file that could not be written.
+                (part / name).unlink(missing_ok=True)
+                raise
     return sorted(writers)
 
 

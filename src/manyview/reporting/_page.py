@@ -156,14 +156,15 @@ def render_page(
     code = [_asset("page.js"), *(_asset(name) for name in scripts)]
     if figures:
         code = [plotly.get_plotlyjs(), *code, _asset("export.js")]
+    code = [_inline(text) for text in code]
     blocks = {f"figure-{name}": spec for name, spec in (figures or {}).items()}
     blocks |= {f"data-{name}": values for name, values in (data or {}).items()}
     rendered: str = environment.get_template(template).render(
         **context,
         version=__version__,
         style=safe(_asset("page.css")),
-        code=[safe(_inline(text)) for text in code],
-        code_hashes=[_csp_hash(_inline(text)) for text in code],
+        code=[safe(text) for text in code],
+        code_hashes=[_csp_hash(text) for text in code],
         json_blocks={name: safe(script_json(value)) for name, value in blocks.items()},
     )
     return rendered
