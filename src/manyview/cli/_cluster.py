@@ -37,86 +37,77 @@ MOST_AUTOMATIC = 15
 # NSMVC's two assignment steps.
 Assignment = StrEnum("Assignment", ["sequential", "majorize"])
 
-ClusterCount = Annotated[
-    str,
-    opt.method_option(
-        "-k",
-        "--n-clusters",
-        metavar="K",
-        help="Number of clusters: 10, a range such as 2..15 to choose from, or auto "
-        "(2..15).",
-    ),
-]
-OutFolder = Annotated[
-    str | None,
-    opt.output_option(
-        "--out",
-        "-o",
-        help="Folder for labels.csv, model.mvz, summary.json and report.html; - prints "
-        "the labels as CSV on stdout. Without it only the summary is shown.",
-    ),
-]
-NInit = Annotated[
-    int | None,
-    opt.method_option(min=1, help="Restarts; by default the method's own number."),
-]
-AssignmentOption = Annotated[
-    Assignment | None,
-    opt.method_option(
-        help="NSMVC's step: one sample at a time as published, or all at once."
-    ),
-]
-OutlierThreshold = Annotated[
-    float | None,
-    opt.method_option(
-        metavar="SCORE",
-        help="NSMVC and GraphNSMVC: samples with a higher outlier score get the label "
-        "-1, noise. 5 is a cautious choice.",
-    ),
-]
-DaskAddress = Annotated[
-    str | None,
-    opt.method_option(
-        metavar="ADDRESS",
-        help="Run on a Dask cluster: tcp://host:8786, or local[N] for N processes "
-        "here. The sources are then zarr arrays, a zarr group, or parquet.",
-    ),
-]
-CheckpointFolder = Annotated[
-    Path | None,
-    opt.method_option(
-        metavar="FOLDER",
-        help="With --dask: store the state there, to continue an interrupted fit.",
-    ),
-]
-WriteFile = Annotated[
-    Path | None,
-    opt.output_option(
-        metavar="FILE",
-        help="A copy of the .h5ad or .h5mu file with clusters, confidence and joint "
-        "embedding in obs and obsm, for scanpy and muon.",
-    ),
-]
-
 
 @take_request
 def cluster_command(
     *,
     ctx: typer.Context,
-    n_clusters: ClusterCount,
-    out: OutFolder = None,
+    n_clusters: Annotated[
+        str,
+        opt.method_option(
+            "-k",
+            "--n-clusters",
+            metavar="K",
+            help="Number of clusters: 10, a range such as 2..15 to choose from, or "
+            "auto (2..15).",
+        ),
+    ],
+    out: Annotated[
+        str | None,
+        opt.output_option(
+            "--out",
+            "-o",
+            help="Folder for labels.csv, model.mvz, summary.json and report.html; - "
+            "prints the labels as CSV on stdout. Without it only the summary is shown.",
+        ),
+    ] = None,
     request: Request,
     method: opt.Method = "graphnsmvc",
     seed: opt.Seed = 0,
-    n_init: NInit = None,
+    n_init: Annotated[
+        int | None,
+        opt.method_option(min=1, help="Restarts; by default the method's own number."),
+    ] = None,
     scale: opt.ScaleOption = None,
-    assignment: AssignmentOption = None,
-    outlier_threshold: OutlierThreshold = None,
+    assignment: Annotated[
+        Assignment | None,
+        opt.method_option(
+            help="NSMVC's step: one sample at a time as published, or all at once."
+        ),
+    ] = None,
+    outlier_threshold: Annotated[
+        float | None,
+        opt.method_option(
+            metavar="SCORE",
+            help="NSMVC and GraphNSMVC: samples with a higher outlier score get the "
+            "label -1, noise. 5 is a cautious choice.",
+        ),
+    ] = None,
     covariates: CovariatesOption = None,
     survival: SurvivalOption = None,
-    dask: DaskAddress = None,
-    checkpoint: CheckpointFolder = None,
-    write: WriteFile = None,
+    dask: Annotated[
+        str | None,
+        opt.method_option(
+            metavar="ADDRESS",
+            help="Run on a Dask cluster: tcp://host:8786, or local[N] for N processes "
+            "here. The sources are then zarr arrays, a zarr group, or parquet.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        opt.method_option(
+            metavar="FOLDER",
+            help="With --dask: store the state there, to continue an interrupted fit.",
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        opt.output_option(
+            metavar="FILE",
+            help="A copy of the .h5ad or .h5mu file with clusters, confidence and "
+            "joint embedding in obs and obsm, for scanpy and muon.",
+        ),
+    ] = None,
     as_json: opt.AsJson = False,
     force: opt.Force = False,
     _debug: opt.Debug = False,

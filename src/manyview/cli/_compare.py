@@ -18,35 +18,32 @@ from manyview.cli._sources import as_views, fill_holes, load_sources, title_of
 if TYPE_CHECKING:
     from manyview.datasets import MultiViewData
 
-Count = Annotated[
-    int,
-    opt.method_option(
-        "-k", "--n-clusters", metavar="K", min=1, help="Number of clusters."
-    ),
-]
-Methods = Annotated[
-    str | None, opt.method_option(help="Comma-separated methods; all by default.")
-]
-OutFolder = Annotated[
-    Path | None,
-    opt.output_option(
-        "--out",
-        "-o",
-        help="Folder for methods.csv, agreement.csv, summary.json and comparison.html.",
-    ),
-]
-
 
 @take_request
 def compare_command(
     *,
     ctx: typer.Context,
-    n_clusters: Count,
-    methods: Methods = None,
+    n_clusters: Annotated[
+        int,
+        opt.method_option(
+            "-k", "--n-clusters", metavar="K", min=1, help="Number of clusters."
+        ),
+    ],
+    methods: Annotated[
+        str | None, opt.method_option(help="Comma-separated methods; all by default.")
+    ] = None,
     request: Request,
     seed: opt.Seed = 0,
     scale: opt.ScaleOption = None,
-    out: OutFolder = None,
+    out: Annotated[
+        Path | None,
+        opt.output_option(
+            "--out",
+            "-o",
+            help="Folder for methods.csv, agreement.csv, summary.json and "
+            "comparison.html.",
+        ),
+    ] = None,
     as_json: opt.AsJson = False,
     force: opt.Force = False,
     _debug: opt.Debug = False,

@@ -19,25 +19,22 @@ from manyview.exceptions import DatasetError
 if TYPE_CHECKING:
     from manyview.datasets import MultiViewData
 
-Model = Annotated[
-    Path,
-    typer.Argument(
-        help="A model.mvz written by [bold]manyview cluster[/bold].",
-        show_default=False,
-    ),
-]
-OutFile = Annotated[
-    Path | None,
-    opt.output_option("--out", "-o", help="File to write; stdout by default."),
-]
-
 
 # Missing cells are filled in if the model knows how.
 @partial(take_request, without=["missing"])
 def predict_command(
     *,
-    model: Model,
-    out: OutFile = None,
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="A model.mvz written by [bold]manyview cluster[/bold].",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        opt.output_option("--out", "-o", help="File to write; stdout by default."),
+    ] = None,
     request: Request,
     as_json: opt.AsJson = False,
     force: opt.Force = False,

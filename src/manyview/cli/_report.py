@@ -28,34 +28,30 @@ if TYPE_CHECKING:
     from manyview._typing import FloatArray
     from manyview.model_selection import ClusterCountChoice
 
-ResultFolder = Annotated[
-    Path,
-    typer.Argument(
-        help="A folder written by [bold]manyview cluster[/bold] --out.",
-        show_default=False,
-    ),
-]
-OutReport = Annotated[
-    Path | None,
-    opt.output_option(
-        "--out", "-o", help="File to write; report.html in the folder by default."
-    ),
-]
-Renaming = Annotated[
-    list[str] | None,
-    opt.output_option(
-        "--rename",
-        metavar="NUMBER=NAME",
-        help="Name of a cluster, such as '0=T cells'; may be repeated. Kept in the "
-        "folder's model and labels. Clusters of one name are shown as one.",
-    ),
-]
-
 
 def report_command(
-    result: ResultFolder,
-    out: OutReport = None,
-    rename: Renaming = None,
+    result: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder written by [bold]manyview cluster[/bold] --out.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        opt.output_option(
+            "--out", "-o", help="File to write; report.html in the folder by default."
+        ),
+    ] = None,
+    rename: Annotated[
+        list[str] | None,
+        opt.output_option(
+            "--rename",
+            metavar="NUMBER=NAME",
+            help="Name of a cluster, such as '0=T cells'; may be repeated. Kept in the "
+            "folder's model and labels. Clusters of one name are shown as one.",
+        ),
+    ] = None,
     covariates: CovariatesOption = None,
     survival: SurvivalOption = None,
     _debug: opt.Debug = False,
