@@ -136,10 +136,11 @@ def _keep_names(
     folder: Path, model: Any, samples: list[str], confidence: FloatArray
 ) -> None:
     """Model and labels of the folder, with the names."""
-    from manyview._model_file import save_model
+    from manyview._model_file import load_imputer, save_model
 
-    with _output.writing(folder / _output.MODEL):
-        save_model(model, folder / _output.MODEL)
+    path = folder / _output.MODEL
+    with _output.writing(path):
+        save_model(model, path, imputer=load_imputer(path))
     with _output.new_file(folder / _output.LABELS, force=True) as file:
         _output.write_labels(
             file,
