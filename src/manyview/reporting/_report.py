@@ -14,9 +14,9 @@ from manyview.explain import Explanation
 from manyview.explain._margins import clustering_of, explain_clustering
 from manyview.metrics._scores import all_scores
 from manyview.plotting._colors import cluster_colors
+from manyview.reporting import _facts as facts
 from manyview.reporting import _figures as draw
 from manyview.reporting import _tables as tables
-from manyview.reporting import _words as words
 from manyview.reporting._page import Figure, ReportPage, render_page
 from manyview.reporting._subject import ReportOptions, Subject, study
 
@@ -179,7 +179,7 @@ def make_report(
         MOST_LISTED=MOST_LISTED,
         UNSURE_BELOW=UNSURE_BELOW,
         tables=tables,
-        words=words,
+        facts=facts,
     )
     return ReportPage(page)
 

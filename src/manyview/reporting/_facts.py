@@ -1,4 +1,4 @@
-"""Sentences and small facts of the clustering report."""
+"""Small facts of the clustering report; its sentences are in the template."""
 
 from __future__ import annotations
 
@@ -10,41 +10,17 @@ import numpy as np
 
 from manyview._version import __version__
 from manyview.explain import Explanation
-from manyview.reporting._page import plural
 from manyview.reporting._subject import Subject
 
 # Views whose agreement differs by less agree equally often.
 SAME_AGREEMENT = 0.005
 
 
-def summary(subject: Subject) -> str:
-    """What came out, in a sentence or two."""
-    explanation = subject.explanation
-    n_views = len(explanation.view_names)
-    united = float((explanation.disagreement == 0).mean())
-    parts = [
-        f"{plural(len(explanation.labels), 'sample')} in "
-        f"{plural(len(subject.sizes), 'cluster')}, from {plural(n_views, 'view')}."
-    ]
-    if n_views > 1:
-        parts.append(
-            f"All views choose the same cluster for {united:.0%} of the samples; "
-            f"{_most_agreeing(explanation)}."
-        )
-    if explanation.n_noise:
-        parts.append(f"{plural(explanation.n_noise, 'sample')} fit no cluster.")
-    return " ".join(parts)
-
-
-def _most_agreeing(explanation: Explanation) -> str:
+def most_agreeing(explanation: Explanation) -> list[str]:
+    """The views that agree with the result most often."""
     agreement = explanation.agreement
     best = agreement >= agreement.max() - SAME_AGREEMENT
-    if best.all():
-        return "all agree with the result equally often"
-    pairs = zip(explanation.view_names, best, strict=True)
-    names = [name for name, is_best in pairs if is_best]
-    verb = "agrees" if len(names) == 1 else "agree"
-    return f"{' and '.join(names)} {verb} with the result most often"
+    return [explanation.view_names[v] for v in np.flatnonzero(best)]
 
 
 def settings(subject: Subject) -> list[tuple[str, str]]:
