@@ -39,6 +39,8 @@ class ViewInput:
 
     def _validate_params(self) -> None:
         """Check the parameters; True and False are numbers to Python, not here."""
+        # Both methods are those of BaseEstimator, which every estimator names after
+        # this class; mypy sees this class alone.
         super()._validate_params()  # type: ignore[misc]
         for name, value in self.get_params(deep=False).items():  # type: ignore[attr-defined]
             allowed = self._parameter_constraints.get(name, ["boolean"])

@@ -1,5 +1,6 @@
 """``predict``, ``compare``, ``methods``, ``datasets``, ``report`` and ``doctor``."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -8,11 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from typer.main import get_command
 
 import manyview
 import manyview.cluster
 from manyview._model_file import load_model
-from manyview.cli import _doctor
+from manyview.cli import _doctor, app
+from manyview.cli._request import make_request
 from manyview.cluster import NSMVC
 from manyview.datasets import list_datasets
 
@@ -287,3 +290,13 @@ def test_package_runs_as_the_command():
     )
     assert done.returncode == 0
     assert done.stdout == f"manyview {manyview.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "lacking"), [("cluster", []), ("compare", []), ("predict", ["missing"])]
+)
+def test_commands_take_every_option_that_says_which_data_to_read(command, lacking):
+    taken = {one.name for one in get_command(app).commands[command].params}
+    options = inspect.signature(make_request).parameters
+    assert [name for name in options if name not in taken] == lacking
+    assert "request" not in taken

@@ -129,8 +129,8 @@ def test_whatever_does_not_fit_the_rest_is_whole(
     disk = small_disk(1 << 20)
     tried = _output.check_folder
 
-    def fill(folder, *, force):
-        tried(folder, force=force)
+    def fill(folder, page, *, force):
+        tried(folder, page, force=force)
         room = os.statvfs(disk)
         taken = room.f_bavail * room.f_frsize - pages * 4096
         (disk / "filler").write_bytes(bytes(taken))
@@ -168,16 +168,14 @@ def test_an_error_in_the_end_keeps_what_was_written(
 
 
 def test_a_half_written_file_is_not_kept(tmp_path):
-    def write_half():
-        with (
-            _output.new_folder(tmp_path / "result", force=False) as part,
-            _output.result_file(part, "labels.csv") as path,
-        ):
-            path.write_text("sample,clu")
-            fail_with_a_full_disk()
+    def write_half(path):
+        path.write_text("sample,clu")
+        fail_with_a_full_disk()
 
     with pytest.raises(_output.WriteError, match=r"labels\.csv could not be written"):
-        write_half()
+        _output.write_folder(
+            tmp_path / "result", {"labels.csv": write_half}, force=False
+        )
     assert list(tmp_path.iterdir()) == []
 
 

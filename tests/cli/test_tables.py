@@ -58,10 +58,13 @@ def test_missing_cells_and_text_from_end_to_end(run, clinic):
     assert done.code == 0, done.err
     assert "did not see site=liver in view 'clinic'" in done.err
     assert len(done.out.splitlines()) == 5
-    # The report can be written again.
+    # The report can be written again, and a model with new names can still impute.
     (out / "report.html").unlink()
-    assert run("report", out).code == 0
+    assert run("report", out, "--rename", "0=first").code == 0
     assert said in (out / "report.html").read_text()
+    again = run("predict", model, f"clinic={clinic / 'new.csv'}", "--encode", "onehot")
+    assert again.code == 0, again.err
+    assert len(again.out.splitlines()) == 5
 
 
 def test_missing_cells_from_neighbours_and_text_left_out(run, clinic):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from manyview._extras import import_extra
 from manyview.cli import _output
-from manyview.cli._sources import Request, sample_names, split_name
+from manyview.cli._request import Request, split_name
+from manyview.cli._sources import sample_names
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
@@ -47,6 +48,5 @@ def write_annotated(result: Result, path: Path) -> None:
         explanation=result.explanation,
     )
     (source,) = result.request.sources
-    with _output.named_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with _output.writing(path):
         annotate_file(Path(split_name(source)[1]), path, found)

@@ -21,7 +21,7 @@ from manyview.cli._compare import compare_command
 from manyview.cli._datasets import datasets_command
 from manyview.cli._doctor import doctor_command
 from manyview.cli._methods import methods_command
-from manyview.cli._options import ARGUMENTS, DEBUG
+from manyview.cli._options import ARGUMENTS
 from manyview.cli._predict import predict_command
 from manyview.cli._report import report_command
 from manyview.exceptions import ClusterError
@@ -85,12 +85,13 @@ class Commands(TyperGroup):
                 _render.error("Interrupted; nothing was written.")
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:
-                # The reader of the output has closed it. Nothing more can be flushed.
-                sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+                # The reader of the output has closed it. Nothing more can be flushed,
+                # so Python gets another stdout to flush when it ends.
+                sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - stays open
                 raise typer.Exit(0) from None
             except USER_ERRORS as error:
-                if ctx.meta.get(DEBUG):
-                    _render.trace(traceback.format_exc())
+                if "--debug" in ctx.meta[ARGUMENTS]:
+                    _render.line(traceback.format_exc(), _render.err)
                 _render.error(in_options(_sentence(error)) or type(error).__name__)
                 raise typer.Exit(1) from None
 

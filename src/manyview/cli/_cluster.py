@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import time
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,19 +16,15 @@ from manyview.cli import _options as opt
 from manyview.cli import _output, _render
 from manyview.cli._annotate import check_write, write_annotated
 from manyview.cli._covariates import (
+    Covariates,
     CovariatesOption,
     SurvivalOption,
-    check_covariates,
+    read_covariates,
 )
-from manyview.cli._dask import DASK_METHODS, run_on_dask
+from manyview.cli._dask import check_dask_options, run_on_dask
 from manyview.cli._progress import choice_progress, fit_progress
-from manyview.cli._sources import (
-    Request,
-    as_views,
-    fill_holes,
-    load_sources,
-    make_request,
-)
+from manyview.cli._request import Request, take_request
+from manyview.cli._sources import as_views, fill_holes, load_sources, sample_names
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -37,113 +34,83 @@ if TYPE_CHECKING:
 
 MOST_AUTOMATIC = 15
 
-ClusterCount = Annotated[
-    str,
-    typer.Option(
-        "-k",
-        "--n-clusters",
-        metavar="K",
-        help="Number of clusters: 10, a range such as 2..15 to choose from, or auto "
-        "(2..15).",
-        show_default=False,
-        rich_help_panel=opt.METHOD,
-    ),
-]
-OutFolder = Annotated[
-    str | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="Folder for labels.csv, model.mvz, summary.json and report.html; - prints "
-        "the labels as CSV on stdout. Without it only the summary is shown.",
-        rich_help_panel=opt.OUTPUT,
-        show_default=False,
-    ),
-]
-AssignmentOption = Annotated[
-    opt.Assignment | None,
-    typer.Option(
-        help="NSMVC's step: one sample at a time as published, or all at once.",
-        rich_help_panel=opt.METHOD,
-        show_default=False,
-    ),
-]
-OutlierThreshold = Annotated[
-    float | None,
-    typer.Option(
-        "--outlier-threshold",
-        metavar="SCORE",
-        help="NSMVC and GraphNSMVC: samples with a higher outlier score get the label "
-        "-1, noise. 5 is a cautious choice.",
-        rich_help_panel=opt.METHOD,
-        show_default=False,
-    ),
-]
-DaskAddress = Annotated[
-    str | None,
-    typer.Option(
-        "--dask",
-        metavar="ADDRESS",
-        help="Run on a Dask cluster: tcp://host:8786, or local[N] for N processes "
-        "here. The sources are then zarr arrays, a zarr group, or parquet.",
-        rich_help_panel=opt.METHOD,
-        show_default=False,
-    ),
-]
-CheckpointFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--checkpoint",
-        metavar="FOLDER",
-        help="With --dask: store the state there, to continue an interrupted fit.",
-        rich_help_panel=opt.METHOD,
-        show_default=False,
-    ),
-]
+# NSMVC's two assignment steps.
+Assignment = StrEnum("Assignment", ["sequential", "majorize"])
 
 
-WriteFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--write",
-        metavar="FILE",
-        help="A copy of the .h5ad or .h5mu file with clusters, confidence and joint "
-        "embedding in obs and obsm, for scanpy and muon.",
-        rich_help_panel=opt.OUTPUT,
-        show_default=False,
-    ),
-]
-
-
+@take_request
 def cluster_command(
+    *,
     ctx: typer.Context,
-    sources: opt.Sources,
-    n_clusters: ClusterCount,
-    out: OutFolder = None,
-    labels: opt.Labels = None,
-    ids: opt.Ids = None,
-    align: opt.AlignOption = opt.Align.strict,
-    variables: opt.Variables = None,
-    header: opt.Header = None,
-    use_rep: opt.UseRep = None,
-    layer: opt.Layer = None,
-    missing: opt.MissingOption = opt.Missing.refuse,
-    encode: opt.EncodeOption = None,
-    drop: opt.DropOption = None,
+    n_clusters: Annotated[
+        str,
+        opt.method_option(
+            "-k",
+            "--n-clusters",
+            metavar="K",
+            help="Number of clusters: 10, a range such as 2..15 to choose from, or "
+            "auto (2..15).",
+        ),
+    ],
+    out: Annotated[
+        str | None,
+        opt.output_option(
+            "--out",
+            "-o",
+            help="Folder for labels.csv, model.mvz, summary.json and report.html; - "
+            "prints the labels as CSV on stdout. Without it only the summary is shown.",
+        ),
+    ] = None,
+    request: Request,
     method: opt.Method = "graphnsmvc",
     seed: opt.Seed = 0,
-    n_init: opt.NInit = None,
+    n_init: Annotated[
+        int | None,
+        opt.method_option(min=1, help="Restarts; by default the method's own number."),
+    ] = None,
     scale: opt.ScaleOption = None,
-    assignment: AssignmentOption = None,
-    outlier_threshold: OutlierThreshold = None,
+    assignment: Annotated[
+        Assignment | None,
+        opt.method_option(
+            help="NSMVC's step: one sample at a time as published, or all at once."
+        ),
+    ] = None,
+    outlier_threshold: Annotated[
+        float | None,
+        opt.method_option(
+            metavar="SCORE",
+            help="NSMVC and GraphNSMVC: samples with a higher outlier score get the "
+            "label -1, noise. 5 is a cautious choice.",
+        ),
+    ] = None,
     covariates: CovariatesOption = None,
     survival: SurvivalOption = None,
-    dask: DaskAddress = None,
-    checkpoint: CheckpointFolder = None,
-    write: WriteFile = None,
+    dask: Annotated[
+        str | None,
+        opt.method_option(
+            metavar="ADDRESS",
+            help="Run on a Dask cluster: tcp://host:8786, or local[N] for N processes "
+            "here. The sources are then zarr arrays, a zarr group, or parquet.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        opt.method_option(
+            metavar="FOLDER",
+            help="With --dask: store the state there, to continue an interrupted fit.",
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        opt.output_option(
+            metavar="FILE",
+            help="A copy of the .h5ad or .h5mu file with clusters, confidence and "
+            "joint embedding in obs and obsm, for scanpy and muon.",
+        ),
+    ] = None,
     as_json: opt.AsJson = False,
     force: opt.Force = False,
-    debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
+    _debug: opt.Debug = False,
 ) -> None:
     """Cluster samples and write labels, model and report.
 
@@ -170,44 +137,31 @@ def cluster_command(
     counts = parse_counts(n_clusters)
     folder = None if out in (None, "-") else Path(str(out))
     if folder is not None:
-        _output.check_folder(folder, force=force)
-        if not _output.can_report():
-            _render.note(_output.no_report(_output.REPORT))
-    check_covariates(covariates, survival)
-    settings: dict[str, Any] = {"random_state": seed, **opt.scale_setting(scale)}
-    if n_init is not None:
-        settings["n_init"] = n_init
-    if assignment is not None:
-        settings["assignment"] = assignment.value
-    if outlier_threshold is not None:
-        settings["outlier_threshold"] = outlier_threshold
-    request = make_request(
-        sources,
-        labels=labels,
-        ids=ids,
-        align=align,
-        variables=variables,
-        header=header,
-        use_rep=use_rep,
-        layer=layer,
-        missing=missing,
-        encode=encode,
-        drop=drop,
+        _output.check_folder(folder, _output.REPORT, force=force)
+    known = read_covariates(covariates, survival)
+    settings = opt.given_settings(
+        scale,
+        random_state=seed,
+        n_init=n_init,
+        assignment=assignment and assignment.value,
+        outlier_threshold=outlier_threshold,
     )
     command = opt.given_command(ctx)
     if write is not None:
         check_write(write, request, dask=dask, force=force)
     if dask is None:
-        _refuse_alone("--checkpoint", checkpoint)
-        result = _run(request, opt.make_estimator(method, settings), counts, command)
+        _refuse("is for fits on a cluster. Add --dask.", {"--checkpoint": checkpoint})
+        estimator = opt.make_estimator(method, settings)
+        result = _run(request, estimator, counts, command, known)
     else:
-        _check_dask_options(request, method, assignment, counts)
-        _refuse_with_dask("--outlier-threshold", outlier_threshold)
-        _refuse_with_dask("--covariates", covariates)
+        check_dask_options(request, method, settings, counts)
+        _refuse(
+            "is for fits on this machine. Leave it or --dask out.",
+            {"--outlier-threshold": outlier_threshold, "--covariates": covariates},
+        )
         settings |= {"n_clusters": counts[0], "checkpoint": checkpoint}
         settings.pop("assignment", None)
         result = run_on_dask(request, method, settings, address=dask, command=command)
-    result = result.with_covariates(covariates, survival)
     content = result.summarise()
     names = []
     if folder is not None or write is not None:
@@ -221,9 +175,9 @@ def cluster_command(
     if as_json and out != "-":
         _render.as_json(content)
         return
-    _render.summary(content, console=_render.err if out == "-" else None)
+    _render.summary(content, _render.err if out == "-" else _render.out)
     if folder is not None:
-        _render.written(folder, names)
+        _render.line(f"\nWritten to {folder}: {', '.join(names)}")
     if write is not None:
         _render.line(f"Written to {write}.")
 
@@ -244,12 +198,19 @@ def parse_counts(text: str) -> range:
     return range(low, high + 1)
 
 
-def _run(request: Request, estimator: Any, counts: range, command: str) -> Result:
+def _run(
+    request: Request,
+    estimator: Any,
+    counts: range,
+    command: str,
+    covariates: Covariates | None,
+) -> Result:
     from manyview._views import check_views
     from manyview.cli._result import Result
     from manyview.explain._margins import explain_clustering
 
     data, imputer = fill_holes(load_sources(request), request)
+    known = covariates and covariates.of(sample_names(data))
     started = time.perf_counter()
     # Checked here, once, for the choice of the number and for the fit.
     views = check_views(as_views(data))
@@ -270,6 +231,7 @@ def _run(request: Request, estimator: Any, counts: range, command: str) -> Resul
         explanation=explanation,
         choice=choice,
         imputer=imputer,
+        covariates=known,
     )
 
 
@@ -299,43 +261,11 @@ def _choose(views: ViewSet, counts: range, estimator: Any) -> ClusterCountChoice
         )
 
 
-def _refuse_alone(option: str, value: Any) -> None:
-    if value is not None:
-        msg = f"{option} is for fits on a cluster. Add --dask."
-        raise typer.BadParameter(msg, param_hint=option)
-
-
-def _refuse_with_dask(option: str, value: Any) -> None:
-    if value is not None:
-        msg = f"{option} is for fits on this machine. Leave it or --dask out."
-        raise typer.BadParameter(msg, param_hint=option)
-
-
-def _check_dask_options(
-    request: Request, method: str, assignment: opt.Assignment | None, counts: range
-) -> None:
-    """On a cluster there are two methods, one step, and no reading of other files."""
-    refused = {
-        "-k": len(counts) > 1,
-        "--method": method.lower() not in DASK_METHODS,
-        "--assignment": assignment == opt.Assignment.sequential,
-        "--labels": request.labels is not None,
-        "--ids": request.ids is not None,
-        "--align": request.align != "strict",
-        "--variables": request.variables is not None,
-        "--header": request.header is not None,
-        "--use-rep": request.use_rep is not None,
-        "--layer": request.layer is not None,
-        "--missing": request.missing != "refuse",
-        "--encode": request.encode is not None,
-        "--drop": request.drop is not None,
-    }
-    for option, is_set in refused.items():
-        if is_set:
-            msg = (
-                "--dask runs graphnsmvc or nsmvc with one number of clusters and "
-                "--assignment majorize, on zarr or parquet with rows in one order."
-            )
+def _refuse(why: str, options: dict[str, Any]) -> None:
+    """Refuse those of the options that were given."""
+    for option, value in options.items():
+        if value is not None:
+            msg = f"{option} {why}"
             raise typer.BadParameter(msg, param_hint=option)
 
 
@@ -345,32 +275,29 @@ def _write(
     """Write the result folder; the names of its files."""
     from manyview import _model_file
 
-    with _output.new_folder(folder, force=force) as part:
-        with (
-            _output.result_file(part, _output.LABELS) as path,
-            path.open("w", encoding="utf-8", newline="") as file,
-        ):
-            result.write_labels(file)
-        if _model_file.can_save(result.model):
-            with _output.result_file(part, _output.MODEL) as path:
-                _model_file.save_model(result.model, path, imputer=result.imputer)
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        with _output.result_file(part, _output.SUMMARY) as path:
-            path.write_text(text, encoding="utf-8")
-        if _output.can_report():
-            with _output.result_file(part, _output.REPORT) as path:
-                _write_report(result, path)
-        return sorted(path.name for path in part.iterdir())
+    writers: _output.Writers = {
+        _output.LABELS: result.save_labels,
+        _output.MODEL: partial(
+            _model_file.save_model, result.model, imputer=result.imputer
+        ),
+        _output.SUMMARY: partial(_output.write_json, content=content),
+        _output.REPORT: partial(_write_report, result),
+    }
+    if not _model_file.can_save(result.model):
+        del writers[_output.MODEL]
+    if not _output.can_report():
+        del writers[_output.REPORT]
+    return _output.write_folder(folder, writers, force=force)
 
 
 def _write_report(result: Result, path: Path) -> None:
-    from manyview.reporting._report import write_report
+    from manyview.reporting._report import make_report
 
-    write_report(
-        path,
+    page = make_report(
         result.clustering,
         result.report_options(),
         method=type(result.shown).__name__,
         estimator=result.shown,
         explanation=result.explanation,
     )
+    page.save(path)

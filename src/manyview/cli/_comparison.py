@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import csv
-import json
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from manyview.cli import _output
 
 SCORES = {"accuracy": "ACC", "nmi": "NMI", "purity": "Purity", "ari": "ARI"}
-SECTIONS = (("methods", "Methods"), ("agreement", "Agreement"), ("command", "Command"))
 
 
 def write_comparison(
-    folder: Path, content: dict[str, Any], *, command: str, page: bool, force: bool
+    folder: Path, content: dict[str, Any], *, command: str, force: bool
 ) -> list[str]:
     """Write the folder; the names of its files."""
-    with _output.new_folder(folder, force=force) as part:
-        with (
-            _output.result_file(part, _output.METHODS) as path,
-            path.open("w", encoding="utf-8", newline="") as file,
-        ):
-            _write_methods(file, content)
-        with (
-            _output.result_file(part, _output.AGREEMENT) as path,
-            path.open("w", encoding="utf-8", newline="") as file,
-        ):
-            _write_agreement(file, content)
-        text = json.dumps({"command": command, **content}, indent=2, ensure_ascii=False)
-        with _output.result_file(part, _output.SUMMARY) as path:
-            path.write_text(text + "\n", encoding="utf-8")
-        if page:
-            with _output.result_file(part, _output.COMPARISON) as path:
-                path.write_text(comparison_page(content, command), encoding="utf-8")
-        return sorted(path.name for path in part.iterdir())
+
+    def write_page(path: Path) -> None:
+        path.write_text(comparison_page(content, command), encoding="utf-8")
+
+    writers: _output.Writers = {
+        _output.METHODS: partial(_write_methods, content["methods"]),
+        _output.AGREEMENT: partial(_write_agreement, content["agreement"]),
+        _output.SUMMARY: partial(
+            _output.write_json, content={"command": command, **content}
+        ),
+    }
+    if _output.can_report():
+        writers[_output.COMPARISON] = write_page
+    return _output.write_folder(folder, writers, force=force)
 
 
 def comparison_page(content: dict[str, Any], command: str) -> str:
@@ -45,50 +39,33 @@ def comparison_page(content: dict[str, Any], command: str) -> str:
     from manyview.reporting._page import render_page
 
     rows, agreement = content["methods"], content["agreement"]
-    failures = [(row["method"], row["error"]) for row in rows if row["error"]]
     names, figures = agreement["methods"], {}
     if len(names) > 1:
         figures["agreement"] = agreement_figure(names, np.array(agreement["ari"]))
-    sections = [s for s in SECTIONS if s[0] != "agreement" or figures]
-    if failures:
-        sections.insert(-1, ("failures", "Failed"))
-    data = content["data"]
     return render_page(
         "comparison.html",
         templates=Path(__file__).parent / "templates",
         figures=figures,
-        title=data["name"],
-        summary=f"{len(rows)} methods on {data['n_samples']:,} samples, "
-        f"{content['settings']['n_clusters']} clusters, each with its own defaults.",
-        sections=sections,
-        methods_sentence=_methods_sentence(rows),
-        method_table=_method_table(rows),
-        agreement_names=names,
-        failures=failures,
+        content=content,
         command=command,
+        scored=any(row["scores"] for row in rows),
+        method_table=_method_table(rows),
+        n_agreeing=len(names),
+        failures=[(row["method"], row["error"]) for row in rows if row["error"]],
     )
 
 
-def _methods_sentence(rows: list[dict[str, Any]]) -> str:
-    if any(row["scores"] for row in rows):
-        return (
-            "Scores hold the clusters against the known classes, which no method has "
-            "seen. Click a heading to sort."
-        )
-    return "There are no known classes, so there are no scores."
-
-
 def _method_table(rows: list[dict[str, Any]]) -> Any:
-    from manyview.reporting._page import Column, Table
+    from manyview.reporting._page import Column, Table, number
 
     columns = [
         Column(name="Method"),
-        Column(name="Seconds", numeric=True, format=".1f"),
+        number("Seconds", ".1f"),
         Column(name="Cluster sizes", hint="Smallest and largest cluster"),
     ]
     scored = any(row["scores"] for row in rows)
     if scored:
-        columns += [Column(name=n, numeric=True, format=".1%") for n in SCORES.values()]
+        columns += [number(name, ".1%") for name in SCORES.values()]
     cells = []
     for row in rows:
         found = row["scores"] or {}
@@ -97,20 +74,19 @@ def _method_table(rows: list[dict[str, Any]]) -> Any:
     return Table(caption="All methods", columns=tuple(columns), rows=cells)
 
 
-def _write_methods(file: IO[str], content: dict[str, Any]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["method", "seconds", "sizes", *SCORES, "error"])
-    for row in content["methods"]:
-        found = row["scores"] or {}
-        scores = [found.get(name) for name in SCORES]
-        writer.writerow(
-            [row["method"], row["seconds"], row["sizes"], *scores, row["error"]]
-        )
+def _write_methods(rows: list[dict[str, Any]], path: Path) -> None:
+    import pandas as pd
+
+    unscored = dict.fromkeys(SCORES)
+    cells = [{**row, **(row["scores"] or unscored)} for row in rows]
+    columns = ["method", "seconds", "sizes", *SCORES, "error"]
+    table = pd.DataFrame(cells, columns=columns, dtype=object)
+    table.to_csv(path, index=False, lineterminator="\n")
 
 
-def _write_agreement(file: IO[str], content: dict[str, Any]) -> None:
-    agreement = content["agreement"]
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["method", *agreement["methods"]])
-    for name, row in zip(agreement["methods"], agreement["ari"], strict=True):
-        writer.writerow([name, *row])
+def _write_agreement(agreement: dict[str, Any], path: Path) -> None:
+    import pandas as pd
+
+    names = agreement["methods"]
+    table = pd.DataFrame(agreement["ari"], names, names)
+    table.to_csv(path, index_label="method", lineterminator="\n")

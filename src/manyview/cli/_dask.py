@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -16,7 +17,8 @@ import typer
 from manyview._extras import import_extra
 from manyview.cli import _render
 from manyview.cli._progress import fit_progress
-from manyview.cli._sources import Request, lazy_sources
+from manyview.cli._request import Request
+from manyview.cli._sources import lazy_sources
 from manyview.exceptions import ClusterError
 
 if TYPE_CHECKING:
@@ -28,6 +30,28 @@ DASK_METHODS = {"graphnsmvc": "DaskGraphNSMVC", "nsmvc": "DaskNSMVC"}
 # Rows that explanations and the report look at.
 SAMPLE_ROWS = 5000
 CONNECT_SECONDS = 20
+
+
+def check_dask_options(
+    request: Request, method: str, settings: dict[str, Any], counts: range
+) -> None:
+    """On a cluster there are two methods, one step, and no reading of other files."""
+    refused = {
+        "-k": len(counts) > 1,
+        "--method": method.lower() not in DASK_METHODS,
+        "--assignment": settings.get("assignment") == "sequential",
+    }
+    for field in fields(request):
+        if field.name != "sources":
+            option = f"--{field.name.replace('_', '-')}"
+            refused[option] = getattr(request, field.name) != field.default
+    for option, is_set in refused.items():
+        if is_set:
+            msg = (
+                "--dask runs graphnsmvc or nsmvc with one number of clusters and "
+                "--assignment majorize, on zarr or parquet with rows in one order."
+            )
+            raise typer.BadParameter(msg, param_hint=option)
 
 
 @contextmanager

@@ -13,22 +13,19 @@ from manyview.exceptions import DatasetError
 if TYPE_CHECKING:
     from manyview.datasets import DatasetInfo
 
-Name = Annotated[
-    str | None,
-    typer.Argument(
-        help="Describe this one.",
-        autocompletion=opt.complete_datasets,
-        show_default=False,
-    ),
-]
-Fetch = Annotated[bool, typer.Option("--fetch", help="Download it now.")]
-
 
 def datasets_command(
-    name: Name = None,
-    fetch: Fetch = False,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="Describe this one.",
+            autocompletion=opt.complete_datasets,
+            show_default=False,
+        ),
+    ] = None,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Download it now.")] = False,
     as_json: opt.AsJson = False,
-    debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
+    _debug: opt.Debug = False,
 ) -> None:
     """List the known data sets, describe one, or fetch it.
 

@@ -45,7 +45,7 @@ EXTRAS = {
 
 def doctor_command(
     as_json: opt.AsJson = False,
-    debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
+    _debug: opt.Debug = False,
 ) -> None:
     """Show the environment and run a five-second self-test.
 

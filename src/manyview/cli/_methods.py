@@ -12,7 +12,7 @@ PAGE = "https://manyview.github.io/manyview/api/generated/manyview.{}.html"
 
 def methods_command(
     as_json: opt.AsJson = False,
-    debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
+    _debug: opt.Debug = False,
 ) -> None:
     """List the clustering methods, with one line and a link each.
 

@@ -4,6 +4,7 @@ without --force."""
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shutil
 import sys
@@ -13,14 +14,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from manyview._files import whole_file
-from manyview.cli._render import visible
+from manyview.cli._render import note, visible
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
     from manyview._typing import FloatArray, IntArray
+
+# Files of a folder, each with what writes it to a path.
+Writers: TypeAlias = dict[str, Callable[[Path], object]]
 
 SUMMARY = "summary.json"
 LABELS = "labels.csv"
@@ -48,22 +52,22 @@ def can_report() -> bool:
     return all(find_spec(name) is not None for name in ("jinja2", "plotly"))
 
 
-def no_report(name: str) -> str:
-    """That this page will not be there, said before the work."""
-    return f'There will be no {name}; to get it: pip install "manyview[report]"'
-
-
 class WriteError(OSError):
     """A result that could not be written; the message says what became of it."""
 
 
-def check_folder(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that cannot be written, before any work is done."""
+def check_folder(folder: Path, page: str, *, force: bool) -> None:
+    """Refuse a folder that cannot be written, before any work is done.
+
+    page : what is missing there without the packages behind a report.
+    """
     _check_free(folder, force=force)
     if folder.is_mount():
         msg = f"{folder} is a mount point and cannot be replaced. Name a folder in it."
         raise DatasetError(msg)
     check_writable(folder)
+    if not can_report():
+        note(f'There will be no {page}; to get it: pip install "manyview[report]"')
 
 
 def check_file(path: Path, *, force: bool, option: str = "--out") -> None:
@@ -134,8 +138,7 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
     part = folder.parent / f"{folder.name}.{mark}.part"
     old = folder.parent / f".{folder.name}.{mark}.old"
     try:
-        with named_errors(folder):
-            folder.parent.mkdir(parents=True, exist_ok=True)
+        with writing(folder):
             part.mkdir()
             yield part
             if folder.exists():
@@ -152,9 +155,10 @@ def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def named_errors(path: Path) -> Iterator[None]:
-    """Says which file an error of the system is about."""
+def writing(path: Path) -> Iterator[None]:
+    """Makes the folder that `path` is in, and names `path` in errors of the system."""
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield
     except WriteError:
         raise
@@ -163,15 +167,24 @@ def named_errors(path: Path) -> Iterator[None]:
         raise WriteError(msg) from error
 
 
-@contextmanager
-def result_file(folder: Path, name: str) -> Iterator[Path]:
-    """A file of a result; no remains of it are left if it cannot be written."""
-    try:
-        with named_errors(Path(name)):
-            yield folder / name
-    except WriteError:
-        (folder / name).unlink(missing_ok=True)
-        raise
+def write_folder(folder: Path, writers: Writers, *, force: bool) -> list[str]:
+    """Write the files of a result, each by what takes its path; their names."""
+    with new_folder(folder, force=force) as part:
+        for name, write in writers.items():
+            try:
+                with writing(Path(name)):
+                    write(part / name)
+            except WriteError:
+                # No remains of a file that could not be written.
+                (part / name).unlink(missing_ok=True)
+                raise
+    return sorted(writers)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """A file of JSON, to be read by people too."""
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _what_is_left(part: Path, error: OSError) -> WriteError:
@@ -187,10 +200,8 @@ def _what_is_left(part: Path, error: OSError) -> WriteError:
 def new_file(path: Path, *, force: bool) -> Iterator[IO[str]]:
     """A text file to fill that takes its name only when all of it is written."""
     _check_new(path, force=force)
-    with named_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path, "w") as file:
-            yield file
+    with writing(path), whole_file(path, "w") as file:
+        yield file
 
 
 @contextmanager
@@ -221,21 +232,24 @@ def write_labels(
     On a terminal, control characters are shown as their codes.
     """
     shown = visible if file.isatty() else str
-    writer = csv.writer(file, lineterminator="\n")
-    header = ["sample", "cluster"]
-    columns: list[Any] = [[shown(escape(str(n))) for n in sample_ids], labels.tolist()]
+    columns: list[tuple[str, Any]] = [
+        ("sample", [shown(escape(str(name))) for name in sample_ids]),
+        ("cluster", labels.tolist()),
+    ]
     if cluster_names is not None:
-        header.append("name")
-        columns.append([shown(escape(name)) for name in cluster_names])
+        columns.append(("name", [shown(escape(name)) for name in cluster_names]))
     if confidence is not None:
-        header.append("confidence")
-        columns.append([f"{c:.4f}" for c in confidence.tolist()])
+        columns.append(("confidence", [f"{c:.4f}" for c in confidence.tolist()]))
     if joined_pace is not None:
-        header += [shown(f"pace_{name}") for name in view_names]
         # A sample that lacks the view never joins there: an empty cell.
-        columns += [[pace or "" for pace in row] for row in joined_pace.tolist()]
+        columns += [
+            (shown(f"pace_{name}"), [pace or "" for pace in paces])
+            for name, paces in zip(view_names, joined_pace.tolist(), strict=True)
+        ]
+    header, cells = zip(*columns, strict=True)
+    writer = csv.writer(file, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(zip(*columns, strict=True))
+    writer.writerows(zip(*cells, strict=True))
 
 
 def escape(name: str) -> str:

@@ -12,42 +12,33 @@ import typer
 
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._sources import (
-    as_views,
-    load_sources,
-    make_request,
-    sample_names,
-)
+from manyview.cli._request import Request, take_request
+from manyview.cli._sources import as_views, load_sources, sample_names
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
     from manyview.datasets import MultiViewData
 
-Model = Annotated[
-    Path,
-    typer.Argument(
-        help="A model.mvz written by [bold]manyview cluster[/bold].",
-        show_default=False,
-    ),
-]
 
-
+# Missing cells are filled in if the model knows how.
+@partial(take_request, without=["missing"])
 def predict_command(
-    model: Model,
-    sources: opt.Sources,
-    out: opt.OutFile = None,
-    labels: opt.Labels = None,
-    ids: opt.Ids = None,
-    align: opt.AlignOption = opt.Align.strict,
-    variables: opt.Variables = None,
-    header: opt.Header = None,
-    use_rep: opt.UseRep = None,
-    layer: opt.Layer = None,
-    encode: opt.EncodeOption = None,
-    drop: opt.DropOption = None,
+    *,
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="A model.mvz written by [bold]manyview cluster[/bold].",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        opt.output_option("--out", "-o", help="File to write; stdout by default."),
+    ] = None,
+    request: Request,
     as_json: opt.AsJson = False,
     force: opt.Force = False,
-    debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
+    _debug: opt.Debug = False,
 ) -> None:
     """Assign new samples to the clusters of a saved model.
 
@@ -67,27 +58,14 @@ def predict_command(
     import numpy as np
 
     from manyview._model_file import load_imputer, load_model
-    from manyview.cli._result import scores
+    from manyview.metrics._scores import all_scores
 
     file_path = None if as_json or str(out) == "-" else out
     if file_path is not None:
         _output.check_file(file_path, force=force)
     fitted, imputer = load_model(model), load_imputer(model)
-    request = make_request(
-        sources,
-        labels=labels,
-        ids=ids,
-        align=align,
-        variables=variables,
-        header=header,
-        use_rep=use_rep,
-        layer=layer,
-        missing=opt.Missing.refuse,
-        encode=encode,
-        drop=drop,
-    )
     data = load_sources(request, holes=True)
-    if encode is not None:
+    if request.encode is not None:
         data = match_text(data, fitted)
     views = as_views(data)
     if imputer is None:
@@ -102,17 +80,16 @@ def predict_command(
     cluster_names = fitted.named_labels(clusters).tolist() if renamed else None
     names = sample_names(data)
     if as_json:
-        _render.as_json(
-            {
-                "samples": names,
-                "clusters": clusters.tolist(),
-                **({} if cluster_names is None else {"names": cluster_names}),
-                "confidence": confidence.round(4).tolist(),
-                "scores": None
-                if data.target is None
-                else scores(data.target, clusters),
-            }
-        )
+        content = {
+            "samples": names,
+            "clusters": clusters.tolist(),
+            "names": cluster_names,
+            "confidence": confidence.round(4).tolist(),
+            "scores": all_scores(data.target, clusters),
+        }
+        if not renamed:
+            del content["names"]
+        _render.as_json(content)
         return
     write_labels = partial(
         _output.write_labels,

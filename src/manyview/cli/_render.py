@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, TextIO
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod
 
 # Results go to stdout, everything about the run to stderr. Both follow NO_COLOR and
 # drop colours when they are not a terminal.
@@ -23,8 +26,12 @@ CONTROLS = {
     if chr(code) not in "\t\n"
 }
 
+LEFT: JustifyMethod = "left"
+RIGHT: JustifyMethod = "right"
 BAR_WIDTH = 24
 MOST_CLUSTERS_SHOWN = 20
+# Scores by name, and what they are called.
+SCORES = {"accuracy": "ACC", "nmi": "NMI", "purity": "purity", "ari": "ARI"}
 
 
 def visible(text: str) -> str:
@@ -32,38 +39,28 @@ def visible(text: str) -> str:
     return text.translate(CONTROLS)
 
 
-def line(text: str, *, console: Console | None = None) -> None:
+def line(text: str, console: Console = out, style: str = "") -> None:
     """One line as it is: no markup, no wrapping."""
-    (console or out).print(Text(visible(text)), soft_wrap=True)
-
-
-def error(message: str) -> None:
-    """What went wrong."""
-    text = Text.assemble(("error: ", "bold red"), visible(message))
-    err.print(text, soft_wrap=True)
-
-
-def trace(text: str) -> None:
-    """A stack trace, for ``--debug``."""
-    err.print(Text(visible(text)), soft_wrap=True)
+    console.print(Text(visible(text), style=style), soft_wrap=True)
 
 
 def note(message: str) -> None:
     """Something worth knowing about the run."""
-    err.print(Text(visible(message), style="dim"), soft_wrap=True)
+    line(message, err, "dim")
 
 
-def show_warning(
-    message: Warning | str,
-    category: type[Warning],  # noqa: ARG001 - the signature is Python's
-    filename: str,  # noqa: ARG001
-    lineno: int,  # noqa: ARG001
-    file: TextIO | None = None,  # noqa: ARG001
-    line: str | None = None,  # noqa: ARG001
-) -> None:
+def error(message: str) -> None:
+    """What went wrong."""
+    _announce("error: ", "bold red", message)
+
+
+def show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
     """A warning as a sentence; takes the place of ``warnings.showwarning``."""
-    text = Text.assemble(("warning: ", "bold yellow"), visible(str(message)))
-    err.print(text, soft_wrap=True)
+    _announce("warning: ", "bold yellow", str(message))
+
+
+def _announce(word: str, style: str, message: str) -> None:
+    err.print(Text.assemble((word, style), visible(message)), soft_wrap=True)
 
 
 def as_json(content: Any) -> None:
@@ -85,15 +82,14 @@ def bar(share: float, console: Console, width: int = BAR_WIDTH) -> str:
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
-def summary(content: dict[str, Any], *, console: Console | None = None) -> None:
+def summary(content: dict[str, Any], console: Console) -> None:
     """The result of ``manyview cluster``."""
-    console = console or out
     head = (
         f"{content['data']['name']}: {content['data']['n_samples']:,} samples, "
         f"{len(content['views'])} views, {content['method']} with "
         f"{content['n_clusters']} clusters in {content['seconds']:.1f} s"
     )
-    console.print(Text(visible(head), style="bold"), soft_wrap=True)
+    line(head, console, "bold")
     if content["choice"] is not None:
         _choice(content["choice"], console)
     _clusters(content["clusters"], console)
@@ -102,105 +98,96 @@ def summary(content: dict[str, Any], *, console: Console | None = None) -> None:
         _scores(content["scores"], console)
 
 
-def _plain_table(*columns: tuple[str, str]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+def _table(
+    console: Console,
+    columns: Sequence[tuple[str, JustifyMethod]],
+    rows: Iterable[Sequence[str | Text]],
+    gap: int = 2,
+) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
     for name, justify in columns:
-        # Only "left" and "right" ever come; the stub wants them as literals.
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    return table
+        table.add_column(name, justify=justify, no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
 
 
 def _clusters(clusters: Sequence[dict[str, Any]], console: Console) -> None:
-    table = _plain_table(
-        ("cluster", "right"), ("samples", "right"), ("", "left"), ("confidence", "left")
-    )
-    largest = max(cluster["size"] for cluster in clusters)
-    for cluster in clusters[:MOST_CLUSTERS_SHOWN]:
-        confidence = cluster["confidence"]
-        table.add_row(
+    columns = [("cluster", RIGHT), ("samples", RIGHT), ("", LEFT), ("confidence", LEFT)]
+    largest = max(1, *(cluster["size"] for cluster in clusters))
+    rows = [
+        (
             str(cluster["cluster"]),
             f"{cluster['size']:,}",
-            Text(bar(cluster["size"] / max(1, largest), console), style="blue"),
-            "" if confidence is None else f"{confidence:.2f}",
+            Text(bar(cluster["size"] / largest, console), style="blue"),
+            "" if cluster["confidence"] is None else f"{cluster['confidence']:.2f}",
         )
+        for cluster in clusters[:MOST_CLUSTERS_SHOWN]
+    ]
     console.print()
-    console.print(table)
+    _table(console, columns, rows)
     hidden = len(clusters) - MOST_CLUSTERS_SHOWN
     if hidden > 0:
-        line(f"... and {hidden} more", console=console)
+        line(f"... and {hidden} more", console)
 
 
 def _views(views: Sequence[dict[str, Any]], console: Console) -> None:
     weighted = views[0]["weight"] is not None
-    columns = [("view", "left"), ("features", "right")]
+    columns = [("view", LEFT), ("features", RIGHT)]
     if weighted:
-        columns += [("weight", "right"), ("", "left")]
-    columns += [("unexplained", "right"), ("agrees", "right")]
-    table = _plain_table(*columns)
+        columns += [("weight", RIGHT), ("", LEFT)]
+    columns += [("unexplained", RIGHT), ("agrees", RIGHT)]
+    rows = []
     for view in views:
-        name = Text(visible(view["name"]))
-        cells: list[str | Text] = [name, f"{view['n_features']:,}"]
+        row: list[str | Text] = [Text(visible(view["name"])), f"{view['n_features']:,}"]
         if weighted:
             blocks = bar(view["weight"], console, 16)
-            cells += [f"{view['weight']:.0%}", Text(blocks, style="yellow")]
-        cells += [f"{view['unexplained']:.0%}", f"{view['agreement']:.0%}"]
-        table.add_row(*cells)
+            row += [f"{view['weight']:.0%}", Text(blocks, style="yellow")]
+        rows.append([*row, f"{view['unexplained']:.0%}", f"{view['agreement']:.0%}"])
     console.print()
-    console.print(table)
+    _table(console, columns, rows)
 
 
 def _scores(scores: dict[str, float], console: Console) -> None:
-    names = {"accuracy": "ACC", "nmi": "NMI", "purity": "purity", "ari": "ARI"}
     text = Text("\n")
-    for name, word in names.items():
+    for name, word in SCORES.items():
         text.append(f"{word} ", style="dim")
         text.append(f"{scores[name]:.1%}   ", style="bold green")
     console.print(text)
 
 
 def _choice(choice: dict[str, Any], console: Console) -> None:
-    table = _plain_table(("k", "right"), ("weakest cluster", "left"), ("", "left"))
+    rows = []
     for k, weakest in zip(choice["candidates"], choice["weakest"], strict=True):
-        chosen = k == choice["n_clusters"]
-        style = "bold green" if chosen else ""
-        blocks = Text(bar(weakest, console), style="green" if chosen else "blue")
-        mark = " chosen" if chosen else ""
-        table.add_row(
-            Text(str(k), style=style), Text(f"{weakest:.2f}{mark}", style=style), blocks
-        )
+        style, color, mark = "", "blue", ""
+        if k == choice["n_clusters"]:
+            style, color, mark = "bold green", "green", " chosen"
+        blocks = Text(bar(weakest, console), style=color)
+        rows.append((Text(str(k), style), Text(f"{weakest:.2f}{mark}", style), blocks))
     console.print()
-    console.print(table)
+    _table(console, [("k", RIGHT), ("weakest cluster", LEFT), ("", LEFT)], rows)
     if not choice["reached"]:
         line(
             f"No number of clusters is stable (none reaches {choice['threshold']}); "
             f"{choice['n_clusters']} is the most stable one.",
-            console=console,
+            console,
         )
-
-
-def written(folder: Any, names: Sequence[str]) -> None:
-    """Where the result is."""
-    line(f"\nWritten to {folder}: {', '.join(names)}")
 
 
 def datasets(rows: Sequence[dict[str, Any]]) -> None:
     """The known data sets."""
-    table = _plain_table(
-        ("name", "left"),
-        ("samples", "right"),
-        ("classes", "right"),
-        ("views", "left"),
-        ("where", "left"),
-    )
-    for row in rows:
-        table.add_row(
+    columns = [("name", LEFT), ("samples", RIGHT), ("classes", RIGHT)]
+    cells = [
+        (
             Text(row["name"], style="bold"),
             f"{row['n_samples']:,}",
             str(row["n_classes"]),
             " ".join(row["views"]),
             row["where"],
         )
-    out.print(table)
+        for row in rows
+    ]
+    _table(out, [*columns, ("views", LEFT), ("where", LEFT)], cells)
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> None:
@@ -215,42 +202,34 @@ def facts(pairs: Sequence[tuple[str, str]]) -> None:
 
 def comparison(content: dict[str, Any]) -> None:
     """The result of ``manyview compare``."""
-    rows = content["methods"]
-    scored = any(row["scores"] for row in rows)
-    columns = [("method", "left"), ("seconds", "right"), ("sizes", "left")]
+    methods = content["methods"]
+    scored = any(row["scores"] for row in methods)
+    columns = [("method", LEFT), ("seconds", RIGHT), ("sizes", LEFT)]
     if scored:
-        columns += [(n, "right") for n in ("ACC", "NMI", "purity", "ARI")]
-    table = _plain_table(*columns)
-    for row in rows:
+        columns += [(word, RIGHT) for word in SCORES.values()]
+    rows = []
+    for row in methods:
         if row["error"] is not None:
-            table.add_row(row["method"], "", Text("failed", style="red"))
+            rows.append([row["method"], "", Text("failed", style="red")])
             continue
-        cells = [row["method"], f"{row['seconds']:.1f}", row["sizes"]]
-        if scored:
-            names = ("accuracy", "nmi", "purity", "ari")
-            cells += [f"{row['scores'][name]:.1%}" for name in names]
-        table.add_row(*cells)
-    out.print(table)
-    for row in rows:
+        scores = [f"{row['scores'][name]:.1%}" for name in SCORES] if scored else []
+        rows.append([row["method"], f"{row['seconds']:.1f}", row["sizes"], *scores])
+    _table(out, columns, rows)
+    for row in methods:
         if row["error"] is not None:
             line(f"{row['method']} failed: {row['error']}")
-    _agreement(content, out)
+    if len(content["agreement"]["methods"]) > 1:
+        _agreement(content["agreement"])
 
 
-def _agreement(content: dict[str, Any], console: Console) -> None:
-    names = content["agreement"]["methods"]
-    if len(names) < 2:
-        return
-    line("\nAgreement between methods (adjusted Rand index)\n", console=console)
-    table = _plain_table(
-        ("", "left"), *((str(i + 1), "right") for i in range(len(names)))
-    )
-    # Narrow enough for a dozen methods in 80 columns.
-    table.padding = (0, 1, 0, 0)
-    for i, (name, row) in enumerate(
-        zip(names, content["agreement"]["ari"], strict=True)
-    ):
+def _agreement(agreement: dict[str, Any]) -> None:
+    line("\nAgreement between methods (adjusted Rand index)\n")
+    names = agreement["methods"]
+    columns = [("", LEFT), *((str(i + 1), RIGHT) for i in range(len(names)))]
+    rows = []
+    for i, (name, values) in enumerate(zip(names, agreement["ari"], strict=True)):
         # Rounded before it is written: no method agrees by -0.00 with another.
-        cells = [f"{round(v, 2) + 0.0:.2f}" if j < i else "" for j, v in enumerate(row)]
-        table.add_row(f"{i + 1} {name}", *cells)
-    console.print(table)
+        cells = [f"{round(value, 2) + 0.0:.2f}" for value in values[:i]]
+        rows.append([f"{i + 1} {name}", *cells])
+    # Narrow enough for a dozen methods in 80 columns.
+    _table(out, columns, rows, gap=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,58 +20,41 @@ from manyview.cli._covariates import (
     SurvivalOption,
     read_covariates,
 )
-from manyview.cli._sources import (
-    Request,
-    as_views,
-    fill_holes,
-    load_sources,
-    sample_names,
-)
+from manyview.cli._request import Drop, Encode, Missing, Request
+from manyview.cli._sources import as_views, fill_holes, load_sources, sample_names
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
     from manyview._typing import FloatArray
     from manyview.model_selection import ClusterCountChoice
 
-ResultFolder = Annotated[
-    Path,
-    typer.Argument(
-        help="A folder written by [bold]manyview cluster[/bold] --out.",
-        show_default=False,
-    ),
-]
-OutReport = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="File to write; report.html in the folder by default.",
-        rich_help_panel=opt.OUTPUT,
-        show_default=False,
-    ),
-]
-
-
-Renaming = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rename",
-        metavar="NUMBER=NAME",
-        help="Name of a cluster, such as '0=T cells'; may be repeated. Kept in the "
-        "folder's model and labels. Clusters of one name are shown as one.",
-        rich_help_panel=opt.OUTPUT,
-        show_default=False,
-    ),
-]
-
 
 def report_command(
-    result: ResultFolder,
-    out: OutReport = None,
-    rename: Renaming = None,
+    result: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder written by [bold]manyview cluster[/bold] --out.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        opt.output_option(
+            "--out", "-o", help="File to write; report.html in the folder by default."
+        ),
+    ] = None,
+    rename: Annotated[
+        list[str] | None,
+        opt.output_option(
+            "--rename",
+            metavar="NUMBER=NAME",
+            help="Name of a cluster, such as '0=T cells'; may be repeated. Kept in the "
+            "folder's model and labels. Clusters of one name are shown as one.",
+        ),
+    ] = None,
     covariates: CovariatesOption = None,
     survival: SurvivalOption = None,
-    debug: opt.Debug = False,  # noqa: ARG001 - its callback does the work
+    _debug: opt.Debug = False,
 ) -> None:
     """Write the report of an earlier result anew.
 
@@ -90,7 +74,7 @@ def report_command(
     from manyview._views import check_views
     from manyview.cli._result import report_options
     from manyview.cluster._clustering import label_clustering
-    from manyview.reporting._report import write_report
+    from manyview.reporting._report import make_report
 
     for package in ("jinja2", "plotly"):
         import_extra(package, "report", "A report")
@@ -115,25 +99,24 @@ def report_command(
         covariates=_covariates(summary, covariates, survival, names),
     )
     model, method, views = None, summary["method"], as_views(data)
-    stored = result / _output.MODEL
-    if not stored.is_file() and rename:
+    if (result / _output.MODEL).is_file():
+        model = load_model(result / _output.MODEL)
+        method = type(model).__name__
+        if rename:
+            model.rename_clusters(parse_names(rename))
+        clustering = model.clustering(views)
+        if rename:
+            _keep_names(result, model, names, clustering.confidence)
+    elif rename:
         msg = (
-            f"{result} has no {stored.name} to keep names in: {method} cannot be "
+            f"{result} has no {_output.MODEL} to keep names in: {method} cannot be "
             "stored. Rename clusters in Python, by rename_clusters."
         )
         raise DatasetError(msg)
-    if stored.is_file():
-        model = load_model(stored)
-        if rename:
-            model.rename_clusters(parse_names(rename))
-        clustering, method = model.clustering(views), type(model).__name__
-        if rename:
-            _keep_names(result, model, names, clustering.confidence)
     else:
         clustering = label_clustering(check_views(views), labels)
-    with _output.named_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_report(path, clustering, options, method=method, estimator=model)
+    with _output.writing(path):
+        make_report(clustering, options, method=method, estimator=model).save(path)
     _render.line(f"Written to {path}.")
 
 
@@ -153,10 +136,11 @@ def _keep_names(
     folder: Path, model: Any, samples: list[str], confidence: FloatArray
 ) -> None:
     """Model and labels of the folder, with the names."""
-    from manyview._model_file import save_model
+    from manyview._model_file import load_imputer, save_model
 
-    with _output.named_errors(folder / _output.MODEL):
-        save_model(model, folder / _output.MODEL)
+    path = folder / _output.MODEL
+    with _output.writing(path):
+        save_model(model, path, imputer=load_imputer(path))
     with _output.new_file(folder / _output.LABELS, force=True) as file:
         _output.write_labels(
             file,
@@ -185,7 +169,8 @@ def _covariates(
         if survival is not None and find_spec("lifelines") is None:
             _render.note("lifelines is not installed; the log-rank test is left out.")
             survival = None
-    return read_covariates(path, survival, samples)
+    found = read_covariates(path, survival)
+    return found and found.of(samples)
 
 
 def _stored_summary(folder: Path) -> dict[str, Any]:
@@ -230,9 +215,9 @@ def _find_wrong(summary: dict[str, Any]) -> str | None:
         "header": request.get("header") in (None, True, False),
         "use_rep": _are_names(request.get("use_rep")),
         "layer": _are_names(request.get("layer")),
-        "missing": request.get("missing", "refuse") in list(opt.Missing),
-        "encode": request.get("encode") in (None, *opt.Encode),
-        "drop": request.get("drop") in (None, *opt.Drop),
+        "missing": request.get("missing", "refuse") in list(Missing),
+        "encode": request.get("encode") in (None, *Encode),
+        "drop": request.get("drop") in (None, *Drop),
     }
     if choice is not None:
         for name in ("candidates", "weakest", "agreement"):
@@ -257,26 +242,24 @@ def _stored_choice(summary: dict[str, Any]) -> ClusterCountChoice | None:
     from manyview.model_selection import ClusterCountChoice
 
     stored = summary.get("choice")
-    if stored is None:
-        return None
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in stored.items()
-        if name in ClusterCountChoice.__dataclass_fields__
-    }
-    return ClusterCountChoice(**fields)
+    return stored and _restore(ClusterCountChoice, stored)
 
 
 def _stored_request(summary: dict[str, Any]) -> Request:
-    names = Request.__dataclass_fields__
-    stored = {n: v for n, v in summary["request"].items() if n in names}
-    if stored.get("labels") == "-":
-        # Labels that came through a pipe are gone.
-        stored["labels"] = None
-    stored["sources"] = tuple(stored["sources"])
-    if stored.get("variables") is not None:
-        stored["variables"] = tuple(stored["variables"])
-    return Request(**stored)
+    request: Request = _restore(Request, summary["request"])
+    # Labels that came through a pipe are gone.
+    return replace(request, labels=None) if request.labels == "-" else request
+
+
+def _restore(kind: Any, content: dict[str, Any]) -> Any:
+    """A dataclass of texts, numbers and tuples from what JSON has made of it."""
+    known = {field.name for field in fields(kind)}
+    values = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in content.items()
+        if name in known
+    }
+    return kind(**values)
 
 
 def _stored_labels(path: Path) -> tuple[list[str], Any]:

@@ -13,17 +13,13 @@ import numpy as np
 
 from manyview._version import __version__
 from manyview.cli import _output
-from manyview.cli._covariates import Covariates, read_covariates
-from manyview.cli._sources import Request, imputed_words, sample_names, title_of
+from manyview.cli._covariates import Covariates
+from manyview.cli._request import Request
+from manyview.cli._sources import imputed_words, sample_names, title_of
 from manyview.cluster._clustering import Clustering
 from manyview.datasets import MultiViewData
 from manyview.explain import Explanation, associate
-from manyview.metrics import (
-    adjusted_rand_score,
-    clustering_accuracy,
-    nmi_score,
-    purity_score,
-)
+from manyview.metrics._scores import all_scores
 from manyview.model_selection import ClusterCountChoice
 
 if TYPE_CHECKING:
@@ -61,12 +57,6 @@ class Result:
         """Missing cells that were filled in, by view."""
         return {} if self.imputer is None else self.imputer.n_imputed_
 
-    def with_covariates(self, path: Path | None, survival: str | None) -> Result:
-        """The result with known columns, read from a file, to be held against."""
-        names = sample_names(self.data)
-        found = read_covariates(path, survival, names)
-        return dataclasses.replace(self, covariates=found)
-
     @property
     def n_samples(self) -> int:
         return len(self.model.labels_)
@@ -86,6 +76,11 @@ class Result:
             view_names=self.data.view_names,
             joined_pace=getattr(self.model, "joined_pace_", None),
         )
+
+    def save_labels(self, path: Path) -> None:
+        """All labels as a CSV file."""
+        with path.open("w", encoding="utf-8", newline="") as file:
+            self.write_labels(file)
 
     def report_options(self) -> ReportOptions:
         """What the report says beyond the clustering."""
@@ -108,8 +103,7 @@ class Result:
 
     def summarise(self) -> dict[str, Any]:
         """The run as JSON values."""
-        data, scored = self.data, self.data.target is not None
-        params = self.estimator.get_params()
+        data, params = self.data, self.estimator.get_params()
         summary = {
             "format": FORMAT,
             "manyview": __version__,
@@ -128,7 +122,7 @@ class Result:
             "imputed": None if self.imputer is None else self.imputed,
             "clusters": self._clusters(),
             "views": self._views(),
-            "scores": scores(data.target, self.model.labels_) if scored else None,
+            "scores": all_scores(data.target, self.model.labels_),
             "choice": None if self.choice is None else dataclasses.asdict(self.choice),
             "versions": {
                 "python": platform.python_version(),
@@ -220,16 +214,6 @@ def report_options(
         covariates=None if covariates is None else covariates.frame,
         survival=None if covariates is None else covariates.survival,
     )
-
-
-def scores(target: Any, labels: Any) -> dict[str, float]:
-    """Agreement with known classes."""
-    return {
-        "accuracy": clustering_accuracy(target, labels),
-        "nmi": nmi_score(target, labels),
-        "purity": purity_score(target, labels),
-        "ari": float(adjusted_rand_score(target, labels)),
-    }
 
 
 def _plain(value: Any) -> Any:

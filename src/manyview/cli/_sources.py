@@ -6,13 +6,13 @@ import csv
 import difflib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from manyview._names import NamedView
 from manyview.cli import _render
-from manyview.cli._options import Align, Drop, Encode, Missing
+from manyview.cli._request import Request, split_name
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
@@ -20,96 +20,7 @@ if TYPE_CHECKING:
     from manyview.impute import ViewImputer
 
 
-ByModality: TypeAlias = list[str] | dict[str, list[str]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
-    """Which data to read, as plain values that can be stored as JSON."""
-
-    sources: tuple[str, ...]
-    labels: str | None = None
-    ids: str | None = None
-    align: Literal["strict", "intersection", "missing"] = "strict"
-    variables: tuple[str, ...] | None = None
-    header: bool | None = None
-    use_rep: ByModality | None = None
-    layer: str | dict[str, str] | None = None
-    missing: str = "refuse"
-    encode: str | None = None
-    drop: str | None = None
-
-    def resolved(self) -> Request:
-        """The same request, independent of the current folder."""
-        return replace(
-            self,
-            sources=tuple(_absolute(source) for source in self.sources),
-            labels=None if self.labels is None else _absolute(self.labels),
-        )
-
-
-def make_request(
-    sources: Sequence[str],
-    *,
-    labels: str | None,
-    ids: str | None,
-    align: Align,
-    variables: str | None,
-    header: bool | None,
-    use_rep: Sequence[str] | None,
-    layer: Sequence[str] | None,
-    missing: Missing,
-    encode: Encode | None,
-    drop: Drop | None,
-) -> Request:
-    """A request from the values of the command's options."""
-    return Request(
-        sources=tuple(sources),
-        labels=labels,
-        ids=ids,
-        align=align.value,
-        variables=None if variables is None else tuple(_split(variables)),
-        header=header,
-        use_rep=_by_modality(use_rep, "--use-rep"),
-        layer=_one_each(_by_modality(layer, "--layer")),
-        missing=missing.value,
-        encode=None if encode is None else encode.value,
-        drop=None if drop is None else drop.value,
-    )
-
-
-def _split(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
-
-
-def _by_modality(words: Sequence[str] | None, option: str) -> ByModality | None:
-    """``a,b``, or ``rna=a,b`` for some modalities, as `read_views` takes them."""
-    if not words:
-        return None
-    named = [word.partition("=") for word in words]
-    if all(equals for _, equals, _ in named):
-        return {name.strip(): _split(rest) for name, _, rest in named}
-    if any(equals for _, equals, _ in named):
-        msg = f"{option} goes by modality in all cases or in none: {' '.join(words)}."
-        raise DatasetError(msg)
-    return [name for word in words for name in _split(word)]
-
-
-def _one_each(names: ByModality | None) -> str | dict[str, str] | None:
-    if names is None:
-        return None
-    lists = list(names.values()) if isinstance(names, dict) else [names]
-    if any(len(own) > 1 for own in lists):
-        msg = "--layer names one layer, or one per modality as in --layer rna=counts."
-        raise DatasetError(msg)
-    if isinstance(names, dict):
-        return {modality: own[0] for modality, own in names.items()}
-    return names[0]
-
-
-def load_sources(
-    request: Request, *, progress: bool | None = None, holes: bool = False
-) -> MultiViewData:
+def load_sources(request: Request, *, holes: bool = False) -> MultiViewData:
     """Read the data that a request names; with `holes`, cells may be missing."""
     from manyview.datasets import list_datasets, load_dataset, read_views
 
@@ -122,22 +33,14 @@ def load_sources(
                 "goes without further files and without --labels."
             )
             raise DatasetError(msg)
-        return load_dataset(sources[0], progress=progress)
+        return load_dataset(sources[0])
     paths = [split_name(source) for source in sources]
     for _, path in paths:
         _check_exists(path)
-    options: dict[str, Any] = {
-        "ids": request.ids,
-        "align": request.align,
-        "variables": request.variables,
-        "header": request.header,
-        "use_rep": request.use_rep,
-        "layer": request.layer,
-        "missing": "keep" if holes or request.missing != "refuse" else "refuse",
-        "encode": request.encode,
-        "drop": request.drop,
-        "isolate": True,
-    }
+    options = asdict(request)
+    del options["sources"], options["labels"]
+    keep = holes or request.missing != "refuse"
+    options |= {"missing": "keep" if keep else "refuse", "isolate": True}
     chosen = _choose_form(paths)
     if request.labels == "-":
         data = read_views(chosen, **options)
@@ -174,29 +77,13 @@ def fill_holes(
     """The data with missing cells filled in if that was asked for, and by what."""
     if request.missing == "refuse":
         return data, None
+    from manyview._views import check_views
     from manyview.impute import ViewImputer
 
     imputer = ViewImputer("knn" if request.missing == "impute-knn" else "mean")
-    filled = impute(data, imputer.fit(as_views(data)))
+    filled = imputer.fit(as_views(data)).transform(as_views(data))
     _render.note(imputed_words(imputer))
-    return filled, imputer
-
-
-def impute(data: MultiViewData, imputer: ViewImputer) -> MultiViewData:
-    """The data with missing cells filled in by what an imputer has learned.
-
-    Views and columns are then those of the imputer, in its order.
-    """
-    from manyview._views import check_views
-
-    views = check_views(imputer.transform(as_views(data)), holes=True)
-    features = tuple(names or () for names in views.feature_names)
-    return replace(
-        data,
-        views=views.arrays,
-        view_names=views.names,
-        feature_names=features if data.feature_names else (),
-    )
+    return replace(data, views=check_views(filled, holes=True).arrays), imputer
 
 
 def imputed_words(imputer: ViewImputer) -> str:
@@ -283,14 +170,6 @@ def _label_options(labels: str | None) -> dict[str, Any]:
     return {"labels": labels, "labels_file": None}
 
 
-def split_name(source: str) -> tuple[str | None, str]:
-    """Name and path in ``NAME=FILE``; None and the path without a name."""
-    if Path(source).exists() or "=" not in source:
-        return None, source
-    name, _, path = source.partition("=")
-    return name, path
-
-
 def _check_exists(path: str) -> None:
     if Path(path).exists():
         return
@@ -306,11 +185,3 @@ def _check_exists(path: str) -> None:
     else:
         msg += f" Known data sets: {', '.join(list_datasets())}."
     raise DatasetError(msg)
-
-
-def _absolute(source: str) -> str:
-    name, path = split_name(source)
-    if not Path(path).exists():
-        return source
-    full = str(Path(path).resolve())
-    return full if name is None else f"{name}={full}"

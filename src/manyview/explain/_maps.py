@@ -103,27 +103,7 @@ def map_clustering(
     width = sum(space.n_features for space in clustering.rows)
     affordable = max(FEWEST_SAMPLES, MOST_VALUES // width)
     n_shown = min(max_samples, affordable)
-    return _project(clustering, draw_samples(labels, n_shown, random_state))
-
-
-def draw_samples(
-    labels: IntArray, n_wanted: int, random_state: np.random.RandomState
-) -> IntArray:
-    """Samples to show, sorted: at random, with a few of every cluster for certain."""
-    n_samples = len(labels)
-    if n_samples <= n_wanted:
-        return np.arange(n_samples)
-    order = random_state.permutation(n_samples)
-    n_clusters = int(labels.max()) + 1
-    quota = min(FEWEST_PER_CLUSTER, n_wanted // n_clusters)
-    certain = np.concatenate(
-        [order[labels[order] == cluster][:quota] for cluster in range(n_clusters)]
-    )
-    rest = order[~np.isin(order, certain)]
-    return np.sort(np.concatenate([certain, rest[: n_wanted - len(certain)]]))
-
-
-def _project(clustering: Clustering, samples: IntArray) -> SampleMap:
+    samples = draw_samples(labels, n_shown, random_state)
     weighted = []
     planes = []
     for rows, weight in zip(clustering.rows, clustering.weights, strict=True):
@@ -144,6 +124,23 @@ def _project(clustering: Clustering, samples: IntArray) -> SampleMap:
         axes=fused_axes,
         view_axes=tuple(axes for _, axes in of_views),
     )
+
+
+def draw_samples(
+    labels: IntArray, n_wanted: int, random_state: np.random.RandomState
+) -> IntArray:
+    """Samples to show, sorted: at random, with a few of every cluster for certain."""
+    n_samples = len(labels)
+    if n_samples <= n_wanted:
+        return np.arange(n_samples)
+    order = random_state.permutation(n_samples)
+    n_clusters = int(labels.max()) + 1
+    quota = min(FEWEST_PER_CLUSTER, n_wanted // n_clusters)
+    certain = np.concatenate(
+        [order[labels[order] == cluster][:quota] for cluster in range(n_clusters)]
+    )
+    rest = order[~np.isin(order, certain)]
+    return np.sort(np.concatenate([certain, rest[: n_wanted - len(certain)]]))
 
 
 def _neighbour_plane(values: FloatArray) -> tuple[FloatArray, tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 
@@ -126,6 +126,18 @@ def pairwise_f_score(labels_true: Any, labels_pred: Any) -> float:
     if predicted + true == 0:
         return 1.0
     return float(2 * both / (predicted + true))
+
+
+def all_scores(labels_true: Any, labels_pred: Any) -> dict[str, float] | None:
+    """The scores that commands and reports show; None without known classes."""
+    if labels_true is None:
+        return None
+    return {
+        "accuracy": clustering_accuracy(labels_true, labels_pred),
+        "nmi": nmi_score(labels_true, labels_pred),
+        "purity": purity_score(labels_true, labels_pred),
+        "ari": float(adjusted_rand_score(labels_true, labels_pred)),
+    }
 
 
 def _pairs(counts: npt.NDArray[np.float64]) -> float:

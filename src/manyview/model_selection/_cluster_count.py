@@ -128,6 +128,10 @@ def choose_n_clusters(
     >>> choose_n_clusters(data.views, range(2, 6), random_state=0).n_clusters
     3
     """
+    # Imported here: scikit-learn's metrics take a while, and few who import manyview
+    # choose a number of clusters.
+    from sklearn.metrics import adjusted_rand_score
+
     if estimator is None:
         estimator = GraphNSMVC(n_init=5)
     views = check_views(X, view_sizes=estimator.view_sizes)
@@ -142,8 +146,6 @@ def choose_n_clusters(
     # The same subsamples and seeds for every candidate: the curve is paired.
     draws = [_draw(len(everyone), n_drawn, source) for _ in range(n_subsamples)]
     seeds = [int(seed) for seed in source.randint(2**31 - 1, size=n_subsamples + 1)]
-    from sklearn.metrics import adjusted_rand_score
-
     n_fits = len(tried) * len(seeds)
     n_done = 0
     weakest, agreement = [], []
@@ -156,18 +158,10 @@ def choose_n_clusters(
             if on_progress is not None:
                 on_progress(n_done, n_fits)
         whole, *parts = labellings
-        found = np.array(
-            [
-                recovery(whole[rows], labels, n_clusters)
-                for rows, labels in zip(draws, parts, strict=True)
-            ]
-        )
-        weakest.append(float(found.mean(axis=0).min()))
-        scores = [
-            adjusted_rand_score(whole[rows], labels)
-            for rows, labels in zip(draws, parts, strict=True)
-        ]
-        agreement.append(float(np.mean(scores)))
+        pairs = [(whole[rows], part) for rows, part in zip(draws, parts, strict=True)]
+        found = [recovery(*pair, n_clusters) for pair in pairs]
+        weakest.append(float(np.mean(found, axis=0).min()))
+        agreement.append(float(np.mean([adjusted_rand_score(*pair) for pair in pairs])))
     n_clusters, reached = _choose(tried, weakest, threshold)
     return ClusterCountChoice(
         n_clusters=n_clusters,
@@ -203,8 +197,7 @@ def recovery(reference: Any, labels: Any, n_clusters: int) -> FloatArray:
     >>> recovery([0, 0, 0, 1], [1, 1, 0, 0], 2).round(2).tolist()
     [0.67, 0.5]
     """
-    # Imported here: scikit-learn's metrics take a while, and few who import manyview
-    # choose a number of clusters.
+    # Imported here, as in `choose_n_clusters`.
     from sklearn.metrics.cluster import contingency_matrix
 
     shared = contingency_matrix(reference, labels).astype(np.float64)

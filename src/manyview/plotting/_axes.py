@@ -72,17 +72,14 @@ def plot_exponents(estimator: Any, *, ax: Axes | None = None) -> Axes:
     if not isinstance(history[-1], PaceRecord):
         msg = f"{type(estimator).__name__} has no exponents; pass a fitted NSMVC."
         raise ViewError(msg)
-    ax = _axes(ax)
     last = {record.stage: record for record in history}
     paces = sorted(last)
-    names = estimator.view_names_
-    for v, (name, color) in enumerate(
-        zip(names, cluster_colors(len(names)), strict=True)
-    ):
-        values = [last[pace].exponents[v] for pace in paces]
-        ax.plot(paces, values, marker="o", markersize=4, label=name, color=color)
-    ax.set(xlabel="pace", ylabel="exponent", ylim=(0, 1.05), xticks=paces)
-    ax.legend(frameon=False, fontsize="small")
+    curves = {
+        name: [last[pace].exponents[v] for pace in paces]
+        for v, name in enumerate(estimator.view_names_)
+    }
+    ax = plot_sensitivity(paces, curves, name="pace", ax=ax)
+    ax.set(ylabel="exponent", ylim=(0, 1.05), xticks=paces)
     return ax
 
 

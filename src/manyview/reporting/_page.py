@@ -58,6 +58,11 @@ class Column:
     names: Sequence[str] = ()
 
 
+def number(name: str, spec: str = "", hint: str = "") -> Column:
+    """A column of numbers, written by a format specification."""
+    return Column(name=name, numeric=True, format=spec, hint=hint)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Table:
     """A table that can be sorted by clicking a heading.
@@ -141,20 +146,25 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["cell"] = format_cell
-    environment.filters["sort_key"] = sort_key
-    environment.filters["number"] = format_number
+    environment.filters |= {
+        "cell": format_cell,
+        "sort_key": sort_key,
+        "number": format_number,
+        "p": p_text,
+        "plural": plural,
+    }
     code = [_asset("page.js"), *(_asset(name) for name in scripts)]
     if figures:
         code = [plotly.get_plotlyjs(), *code, _asset("export.js")]
+    code = [_inline(text) for text in code]
     blocks = {f"figure-{name}": spec for name, spec in (figures or {}).items()}
     blocks |= {f"data-{name}": values for name, values in (data or {}).items()}
     rendered: str = environment.get_template(template).render(
         **context,
         version=__version__,
         style=safe(_asset("page.css")),
-        code=[safe(_inline(text)) for text in code],
-        code_hashes=[_csp_hash(_inline(text)) for text in code],
+        code=[safe(text) for text in code],
+        code_hashes=[_csp_hash(text) for text in code],
         json_blocks={name: safe(script_json(value)) for name, value in blocks.items()},
     )
     return rendered
@@ -211,6 +221,11 @@ def sort_key(value: Any) -> str:
 def format_number(value: float, spec: str = ",") -> str:
     """A number in running text."""
     return format(value, spec)
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 view``, ``3 views``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _asset(name: str) -> str:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyview._version import __version__
 from manyview.cluster._clustering import Clustering
 from manyview.explain import Explanation
 from manyview.explain._margins import clustering_of, explain_clustering
+from manyview.metrics._scores import all_scores
 from manyview.plotting._colors import cluster_colors
+from manyview.reporting import _facts as facts
 from manyview.reporting import _figures as draw
 from manyview.reporting import _tables as tables
-from manyview.reporting import _words as words
-from manyview.reporting._page import Figure, ReportPage, render_page, write_page
+from manyview.reporting._page import Figure, ReportPage, render_page
 from manyview.reporting._subject import ReportOptions, Subject, study
 
 if TYPE_CHECKING:
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
 
 # Coordinates of the maps are sent as whole numbers up to this; map.js knows it too.
 MAP_EXTENT = 4095
+# Below this confidence a sample belongs to other clusters more than to its own.
+UNSURE_BELOW = 0.5
 # Samples whose names and labels a page holds, 2 MB at most without names.
 MOST_LISTED = 200_000
 # Small maps side by side.
@@ -139,21 +139,12 @@ def report_page(
         survival=survival,
         max_samples=max_samples,
     )
-    clustering = clustering_of(estimator, X)
-    method = type(estimator).__name__
-    return ReportPage(
-        make_report(clustering, options, estimator=estimator, method=method)
+    return make_report(
+        clustering_of(estimator, X),
+        options,
+        method=type(estimator).__name__,
+        estimator=estimator,
     )
-
-
-def write_report(
-    path: str | os.PathLike[str],
-    clustering: Clustering,
-    options: ReportOptions,
-    **known: Any,
-) -> Path:
-    """Write the report of a clustering; see `make_report`."""
-    return write_page(path, make_report(clustering, options, **known))
 
 
 def make_report(
@@ -163,7 +154,7 @@ def make_report(
     method: str,
     estimator: Any = None,
     explanation: Explanation | None = None,
-) -> str:
+) -> ReportPage:
     """The page about a clustering.
 
     estimator : the fitted estimator, or None where only labels are left. explanation :
@@ -173,18 +164,28 @@ def make_report(
     subject = study(
         clustering, explanation, options, estimator=estimator, method=method
     )
-    return render_page(
+    page = render_page(
         "clustering.html",
         figures=_all_figures(subject),
         data={"map": _map_data(subject), "samples": _sample_data(subject)},
         scripts=("map.js",),
         sections=_sections(subject),
-        **_context(subject),
+        subject=subject,
+        explanation=explanation,
+        options=options,
+        colors=cluster_colors(len(subject.sizes)),
+        map_columns=_map_columns(len(explanation.view_names)),
+        scores=all_scores(subject.classes, explanation.labels),
+        MOST_LISTED=MOST_LISTED,
+        UNSURE_BELOW=UNSURE_BELOW,
+        tables=tables,
+        facts=facts,
     )
+    return ReportPage(page)
 
 
-def _sections(subject: Subject) -> list[tuple[str, str]]:
-    """Identifier and heading of the sections, in order."""
+def _sections(subject: Subject) -> dict[str, str]:
+    """Headings of the sections that are shown by identifier, in order."""
     sections = {
         "map": ("Map", True),
         "clusters": ("Clusters", True),
@@ -199,7 +200,7 @@ def _sections(subject: Subject) -> list[tuple[str, str]]:
         "convergence": ("Convergence", bool(subject.history)),
         "settings": ("Settings", True),
     }
-    return [(name, heading) for name, (heading, shown) in sections.items() if shown]
+    return {name: heading for name, (heading, shown) in sections.items() if shown}
 
 
 def _all_figures(subject: Subject) -> dict[str, Figure]:
@@ -295,58 +296,3 @@ def _map_columns(n_maps: int) -> int:
     if n_maps <= MOST_MAP_COLUMNS:
         return n_maps
     return min(range(MOST_MAP_COLUMNS, 2, -1), key=lambda columns: -n_maps % columns)
-
-
-def _context(subject: Subject) -> dict[str, Any]:
-    options, choice = subject.options, subject.options.choice
-    names = subject.explanation.view_names
-    n_clusters = len(subject.sizes)
-    return {
-        "title": options.title,
-        "method": subject.method,
-        "summary": words.summary(subject),
-        "tiles": words.tiles(subject),
-        "sizes": subject.sizes,
-        "colors": cluster_colors(n_clusters),
-        "cluster_table": tables.cluster_table(subject),
-        "choice": None
-        if choice is None
-        else {
-            "sentence": words.choice_sentence(choice),
-            "table": tables.choice_table(choice),
-        },
-        "map": {
-            "sentence": words.map_sentence(subject),
-            "names": ["all views", *names],
-            "columns": _map_columns(len(names)),
-        },
-        "names": subject.names,
-        "n_noise": subject.explanation.n_noise,
-        "outlier_table": tables.outlier_table(subject),
-        "association_table": tables.association_table(subject),
-        "column_table": tables.column_table(subject),
-        "n_samples": len(subject.ids),
-        "listed": len(subject.ids) <= MOST_LISTED,
-        "has_classes": subject.classes is not None,
-        "classes_height": 120 + 26 * n_clusters,
-        "views_sentence": words.views_sentence(subject),
-        "bars_height": 110 + 44 * len(names),
-        "view_table": tables.view_table(subject),
-        "pacing": subject.paced,
-        "hardest_table": tables.hardest_table(subject) if subject.paced else None,
-        "exponent_table": tables.exponent_table(subject) if subject.paced else None,
-        "disagreement_sentence": words.disagreement_sentence(subject),
-        "disagreement_table": tables.disagreement_table(subject),
-        "features": words.feature_groups(subject),
-        "has_history": bool(subject.history),
-        "convergence_sentence": words.convergence_sentence(subject),
-        "command": options.command,
-        "settings": words.settings(subject),
-        "provenance": [*words.shape_facts(subject), *options.provenance],
-        "versions": [
-            ("manyview", __version__),
-            ("Python", platform.python_version()),
-            *((name, version(name)) for name in ("numpy", "scikit-learn", "numba")),
-            ("system", f"{platform.system()} {platform.machine()}"),
-        ],
-    }

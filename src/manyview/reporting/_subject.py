@@ -49,48 +49,33 @@ class Subject:
     """A clustering with everything the sections of its report show.
 
     estimator : the fitted estimator, or None where only the labels are left.
-    ids : a name per sample. classes : codes into `class_names`, or None.
+    sizes, names : of the clusters. ids : a name per sample.
+    classes : codes into `class_names`, or None.
     associations : of the clusters with known columns.
+    largest_effect : of the features whose effect is finite.
+    history : one record per iteration, if the method keeps them. paced : whether it
+    adds samples pace by pace. embedded : whether distances are taken in graph
+    embeddings of the views. weighted : whether it weighs the views.
     """
 
     estimator: Any
     method: str
     clustering: Clustering
     explanation: Explanation
+    sizes: IntArray
+    names: tuple[str, ...]
     sample_map: SampleMap
     effects: tuple[FeatureEffect, ...]
+    largest_effect: float
     associations: tuple[Association, ...]
     ids: Sequence[str]
     classes: IntArray | None
     class_names: Sequence[str]
+    history: tuple[Any, ...]
+    paced: bool
+    embedded: bool
+    weighted: bool
     options: ReportOptions
-
-    @property
-    def sizes(self) -> IntArray:
-        return self.explanation.cluster_sizes
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """A name per cluster."""
-        return self.explanation.cluster_names
-
-    @property
-    def history(self) -> tuple[Any, ...]:
-        return tuple(getattr(self.estimator, "history_", ()))
-
-    @property
-    def paced(self) -> bool:
-        return len(self.history) > 0 and isinstance(self.history[0], PaceRecord)
-
-    @property
-    def embedded(self) -> bool:
-        """Whether distances are taken in graph embeddings of the views."""
-        return hasattr(self.estimator, "embedding_names_")
-
-    @property
-    def weighted(self) -> bool:
-        """Whether the method weighs the views."""
-        return hasattr(self.estimator, "view_weights_")
 
 
 def study(
@@ -110,26 +95,37 @@ def study(
         msg = f"{len(ids)} sample ids were given for {len(labels)} samples."
         raise ViewError(msg)
     classes, class_names = _classes(options, len(labels))
+    effects = features_of_clusters(views, labels, options.feature_names)
+    sizes_of_effects = [abs(one.effect) for one in effects if np.isfinite(one.effect)]
+    associations: tuple[Association, ...] = ()
+    if options.covariates is not None:
+        associations = associate(
+            labels,
+            options.covariates,
+            survival=options.survival,
+            n_clusters=len(clustering.names),
+        )
+    history = tuple(getattr(estimator, "history_", ()))
     return Subject(
         estimator=estimator,
         method=method,
         clustering=clustering,
         explanation=explanation,
+        sizes=explanation.cluster_sizes,
+        names=explanation.cluster_names,
         sample_map=map_clustering(
             clustering, labels, options.max_samples, random_source(0)
         ),
-        effects=features_of_clusters(views, labels, options.feature_names),
-        associations=()
-        if options.covariates is None
-        else associate(
-            labels,
-            options.covariates,
-            survival=options.survival,
-            n_clusters=len(clustering.names),
-        ),
+        effects=effects,
+        largest_effect=max(sizes_of_effects, default=1.0),
+        associations=associations,
         ids=ids,
         classes=classes,
         class_names=class_names,
+        history=history,
+        paced=bool(history) and isinstance(history[0], PaceRecord),
+        embedded=hasattr(estimator, "embedding_names_"),
+        weighted=hasattr(estimator, "view_weights_"),
         options=options,
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from manyview._typing import IntArray
 from manyview.plotting._colors import cluster_colors
-from manyview.reporting._page import Column, Table
+from manyview.reporting._page import Column, Table, number
 from manyview.reporting._subject import Subject
 
 if TYPE_CHECKING:
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
 LISTED_SAMPLES = 15
 LISTED_OUTLIERS = 10
 
-
-def cluster_column(subject: Subject, name: str = "Cluster") -> Column:
-    """A column of clusters, shown by colour and name."""
-    colors = cluster_colors(len(subject.sizes))
-    return Column(name=name, swatches=colors, names=subject.names)
+# Columns with their cells.
+Filled: TypeAlias = list[tuple[Column, Iterable[Any]]]
 
 
 def contingency(subject: Subject) -> IntArray:
@@ -37,133 +35,81 @@ def contingency(subject: Subject) -> IntArray:
 
 def cluster_table(subject: Subject) -> Table:
     """One row per cluster."""
-    explanation = subject.explanation
-    labels = explanation.labels
-    confidence = explanation.cluster_confidence
-    columns = [
-        cluster_column(subject),
-        Column(name="Samples", numeric=True, format=",d"),
-        Column(name="Share", numeric=True, format=".1%"),
-        Column(
-            name="Confidence",
-            numeric=True,
-            format=".2f",
-            hint="Mean membership of its samples",
-        ),
-        Column(
-            name="Views agree",
-            numeric=True,
-            format=".0%",
-            hint="Share of samples for which every view chooses this cluster",
-        ),
-    ]
+    explanation, sizes = subject.explanation, subject.sizes
     united = explanation.disagreement == 0
-    rows: list[list[Any]] = []
-    for cluster, size in enumerate(subject.sizes):
-        inside = labels == cluster
-        share = float(united[inside].mean()) if size else None
-        rows.append(
-            [cluster, int(size), size / len(labels), confidence[cluster], share]
-        )
+    agree = [
+        float(united[explanation.labels == cluster].mean()) if size else None
+        for cluster, size in enumerate(sizes)
+    ]
+    every_view = "Share of samples for which every view chooses this cluster"
+    columns: Filled = [
+        (_cluster_column(subject), range(len(sizes))),
+        (number("Samples", ",d"), sizes),
+        (number("Share", ".1%"), sizes / len(explanation.labels)),
+        (
+            number("Confidence", ".2f", "Mean membership of its samples"),
+            explanation.cluster_confidence,
+        ),
+        (number("Views agree", ".0%", every_view), agree),
+    ]
     if subject.classes is not None:
+        counts = contingency(subject)
+        main = [subject.class_names[best] for best in counts.argmax(axis=1)]
+        shares = counts.max(axis=1) / np.maximum(1, counts.sum(axis=1))
         columns += [
-            Column(name="Main class"),
-            Column(name="of this class", numeric=True, format=".0%"),
+            (Column(name="Main class"), main),
+            (number("of this class", ".0%"), shares),
         ]
-        for row, counts in zip(rows, contingency(subject), strict=True):
-            main = int(counts.argmax())
-            row += [subject.class_names[main], counts[main] / max(1, counts.sum())]
-    return Table(caption="The clusters", columns=tuple(columns), rows=rows)
+    return _table("The clusters", columns)
 
 
 def view_table(subject: Subject) -> Table:
     """One row per view."""
     explanation = subject.explanation
-    columns = [
-        Column(name="View"),
-        Column(name="Features", numeric=True, format=",d"),
-        Column(
-            name="Unexplained",
-            numeric=True,
-            format=".1%",
-            hint="Share of the view's scatter left within clusters",
-        ),
-        Column(
-            name="Agreement",
-            numeric=True,
-            format=".1%",
-            hint="Share of its samples for which the view alone chooses their cluster",
-        ),
-        Column(name="Lacking", numeric=True, format=",d", hint="Samples without it"),
+    influence = "The view's share of influence on the clusters"
+    scatter = "Share of the view's scatter left within clusters"
+    alone = "Share of its samples for which the view alone chooses their cluster"
+    lacking = (explanation.view_labels < 0).sum(axis=1)
+    columns: Filled = [
+        (Column(name="View"), explanation.view_names),
+        (number("Features", ",d"), subject.clustering.views.n_features),
+        (number("Weight", ".1%", influence), explanation.weights),
+        (number("Unexplained", ".1%", scatter), explanation.unexplained),
+        (number("Agreement", ".1%", alone), explanation.agreement),
+        (number("Lacking", ",d", "Samples without it"), lacking),
     ]
-    values: list[Any] = [
-        explanation.view_names,
-        subject.clustering.views.n_features,
-        explanation.unexplained,
-        explanation.agreement,
-        (explanation.view_labels < 0).sum(axis=1),
-    ]
-    if subject.weighted:
-        weight = Column(
-            name="Weight",
-            numeric=True,
-            format=".1%",
-            hint="The view's share of influence on the clusters",
-        )
-        columns.insert(2, weight)
-        values.insert(2, explanation.weights)
-    rows = list(zip(*values, strict=True))
-    return Table(caption="The views", columns=tuple(columns), rows=rows)
+    if not subject.weighted:
+        del columns[2]
+    return _table("The views", columns)
 
 
 def exponent_table(subject: Subject) -> Table:
     """What the objective is made of, for readers who know the method."""
     estimator = subject.estimator
-    columns = (
-        Column(name="View"),
-        Column(name="Exponent", numeric=True, format=".3f"),
-        Column(name="Loss", numeric=True, format=".4g"),
-        Column(name="Scaling"),
-    )
-    rows = list(
-        zip(
-            subject.explanation.view_names,
-            estimator.exponents_,
-            estimator.view_losses_,
-            [scale.mode or "none" for scale in estimator.scales_],
-            strict=True,
-        )
-    )
-    caption = "Exponent and loss of each view at the last pace"
-    return Table(caption=caption, columns=columns, rows=rows)
+    scaling = [scale.mode or "none" for scale in estimator.scales_]
+    columns: Filled = [
+        (Column(name="View"), subject.explanation.view_names),
+        (number("Exponent", ".3f"), estimator.exponents_),
+        (number("Loss", ".4g"), estimator.view_losses_),
+        (Column(name="Scaling"), scaling),
+    ]
+    return _table("Exponent and loss of each view at the last pace", columns)
 
 
 def hardest_table(subject: Subject) -> Table:
     """Samples that joined last, over all views they have."""
     joined = subject.estimator.joined_pace_
-    has = joined > 0
-    mean_pace = joined.sum(axis=0) / np.maximum(1, has.sum(axis=0))
-    confidence = subject.explanation.confidence
-    order = np.lexsort((confidence, -mean_pace))[:LISTED_SAMPLES]
-    columns = (
-        Column(name="Sample"),
-        cluster_column(subject),
-        Column(name="Confidence", numeric=True, format=".2f"),
-        Column(name="Mean pace", numeric=True, format=".1f"),
-        *(Column(name=name, numeric=True) for name in subject.explanation.view_names),
-    )
-    rows = [
-        [
-            str(subject.ids[i]),
-            _cluster(subject.explanation.labels[i]),
-            confidence[i],
-            mean_pace[i],
-            *(int(pace) if pace else None for pace in joined[:, i]),
-        ]
-        for i in order
+    mean_pace = joined.sum(axis=0) / np.maximum(1, (joined > 0).sum(axis=0))
+    order = np.lexsort((subject.explanation.confidence, -mean_pace))
+    hardest = order[:LISTED_SAMPLES]
+    columns = [
+        *_sample_columns(subject, hardest),
+        (number("Mean pace", ".1f"), mean_pace[hardest]),
     ]
-    caption = f"The {len(rows)} hardest samples, with the pace they joined at per view"
-    return Table(caption=caption, columns=columns, rows=rows)
+    for name, paces in zip(subject.explanation.view_names, joined, strict=True):
+        columns.append((number(name), [int(p) if p else None for p in paces[hardest]]))
+    caption = "The {} hardest samples, with the pace they joined at per view"
+    return _table(caption.format(len(hardest)), columns)
 
 
 def disagreement_table(subject: Subject) -> Table:
@@ -171,122 +117,95 @@ def disagreement_table(subject: Subject) -> Table:
     explanation = subject.explanation
     torn = np.flatnonzero(explanation.disagreement > 0)
     order = np.lexsort((explanation.confidence[torn], -explanation.disagreement[torn]))
-    columns = (
-        Column(name="Sample"),
-        cluster_column(subject),
-        Column(name="Confidence", numeric=True, format=".2f"),
-        Column(name="Against", numeric=True, format=".0%", hint="Share of its views"),
-        *(cluster_column(subject, name) for name in explanation.view_names),
-    )
-    rows = [
-        [
-            str(subject.ids[i]),
-            _cluster(explanation.labels[i]),
-            explanation.confidence[i],
-            explanation.disagreement[i],
-            *(_cluster(c) for c in explanation.view_labels[:, i]),
-        ]
-        for i in torn[order][:LISTED_SAMPLES]
+    most = torn[order][:LISTED_SAMPLES]
+    columns = [
+        *_sample_columns(subject, most),
+        (
+            number("Against", ".0%", "Share of its views"),
+            explanation.disagreement[most],
+        ),
     ]
-    caption = f"The {len(rows)} most disputed samples, with each view's own choice"
-    return Table(caption=caption, columns=columns, rows=rows)
+    for name, own in zip(explanation.view_names, explanation.view_labels, strict=True):
+        columns.append((_cluster_column(subject, name), _clusters(own[most])))
+    caption = "The {} most disputed samples, with each view's own choice"
+    return _table(caption.format(len(most)), columns)
 
 
 def outlier_table(subject: Subject) -> Table:
     """Samples that lie farthest out."""
-    explanation = subject.explanation
-    order = np.argsort(-explanation.outlier_score, kind="stable")[:LISTED_OUTLIERS]
-    columns = (
-        Column(name="Sample"),
-        cluster_column(subject),
-        Column(name="Confidence", numeric=True, format=".2f"),
-        Column(
-            name="Outlier score",
-            numeric=True,
-            format=".1f",
-            hint="Distance beyond that of a typical member, in robust standard "
-            "deviations; mean over the sample's views",
-        ),
+    scores = subject.explanation.outlier_score
+    farthest = np.argsort(-scores, kind="stable")[:LISTED_OUTLIERS]
+    hint = (
+        "Distance beyond that of a typical member, in robust standard deviations; mean "
+        "over the sample's views"
     )
-    rows = [
-        [
-            str(subject.ids[i]),
-            _cluster(explanation.labels[i]),
-            explanation.confidence[i],
-            explanation.outlier_score[i],
-        ]
-        for i in order
+    columns = [
+        *_sample_columns(subject, farthest),
+        (number("Outlier score", ".1f", hint), scores[farthest]),
     ]
-    return Table(
-        caption=f"The {len(rows)} samples that lie farthest out",
-        columns=columns,
-        rows=rows,
-    )
+    return _table(f"The {len(farthest)} samples that lie farthest out", columns)
 
 
 def association_table(subject: Subject) -> Table:
     """One row per known column."""
-    columns = (
-        Column(name="Column"),
-        Column(name="Samples", numeric=True, format=",d"),
-        Column(name="Test"),
-        Column(name="Statistic", numeric=True, format=".4g"),
-        Column(
-            name="Effect",
-            numeric=True,
-            format=".2f",
-            hint="Cramér's V for chi-square, epsilon squared for Kruskal-Wallis",
-        ),
-        Column(name="p", numeric=True, format="p"),
-        Column(name="FDR", numeric=True, format="p", hint="Over all columns"),
-        Column(name="Note"),
-    )
-    rows = [
-        [
-            one.column,
-            one.n_samples,
-            one.test or None,
-            one.statistic,
-            one.effect,
-            one.p_value,
-            one.fdr,
-            one.note,
-        ]
-        for one in subject.associations
+    effect = "Cramér's V for chi-square, epsilon squared for Kruskal-Wallis"
+    found = subject.associations
+    columns: Filled = [
+        (Column(name="Column"), [one.column for one in found]),
+        (number("Samples", ",d"), [one.n_samples for one in found]),
+        (Column(name="Test"), [one.test or None for one in found]),
+        (number("Statistic", ".4g"), [one.statistic for one in found]),
+        (number("Effect", ".2f", effect), [one.effect for one in found]),
+        (number("p", "p"), [one.p_value for one in found]),
+        (number("FDR", "p", "Over all columns"), [one.fdr for one in found]),
+        (Column(name="Note"), [one.note for one in found]),
     ]
-    caption = "Association of the clusters with known columns"
-    return Table(caption=caption, columns=columns, rows=rows)
+    return _table("Association of the clusters with known columns", columns)
 
 
 def column_table(subject: Subject) -> Table:
     """One row per cluster, with what the known columns are there."""
-    found = subject.associations
-    columns = (cluster_column(subject), *(Column(name=one.column) for one in found))
-    rows = [
-        [cluster, *(one.per_cluster[cluster] for one in found)]
-        for cluster in range(len(subject.sizes))
+    columns: Filled = [
+        (_cluster_column(subject), range(len(subject.sizes))),
+        *((Column(name=one.column), one.per_cluster) for one in subject.associations),
     ]
     caption = "Most frequent value or median of each column, or events and samples"
-    return Table(caption=caption, columns=columns, rows=rows)
-
-
-def _cluster(label: Any) -> int | None:
-    """A cluster, or None for noise and missing views."""
-    return int(label) if label >= 0 else None
+    return _table(caption, columns)
 
 
 def choice_table(choice: ClusterCountChoice) -> Table:
     """The curve behind the number of clusters."""
-    columns = (
-        Column(name="Clusters", numeric=True),
-        Column(name="Weakest cluster", numeric=True, format=".3f"),
-        Column(name="Agreement of all", numeric=True, format=".3f"),
-        Column(name="Chosen"),
-    )
-    rows = [
-        [k, weakest, agreement, "✓" if k == choice.n_clusters else ""]
-        for k, weakest, agreement in zip(
-            choice.candidates, choice.weakest, choice.agreement, strict=True
-        )
+    marks = ["✓" if k == choice.n_clusters else "" for k in choice.candidates]
+    columns: Filled = [
+        (number("Clusters"), choice.candidates),
+        (number("Weakest cluster", ".3f"), choice.weakest),
+        (number("Agreement of all", ".3f"), choice.agreement),
+        (Column(name="Chosen"), marks),
     ]
-    return Table(caption="Stability", columns=columns, rows=rows)
+    return _table("Stability", columns)
+
+
+def _table(caption: str, columns: Filled) -> Table:
+    heads, cells = zip(*columns, strict=True)
+    return Table(caption=caption, columns=heads, rows=list(zip(*cells, strict=True)))
+
+
+def _sample_columns(subject: Subject, samples: IntArray) -> Filled:
+    """What every list of samples begins with."""
+    explanation = subject.explanation
+    return [
+        (Column(name="Sample"), [str(subject.ids[i]) for i in samples]),
+        (_cluster_column(subject), _clusters(explanation.labels[samples])),
+        (number("Confidence", ".2f"), explanation.confidence[samples]),
+    ]
+
+
+def _cluster_column(subject: Subject, name: str = "Cluster") -> Column:
+    """A column of clusters, shown by colour and name."""
+    colors = cluster_colors(len(subject.sizes))
+    return Column(name=name, swatches=colors, names=subject.names)
+
+
+def _clusters(labels: IntArray) -> list[int | None]:
+    """Clusters, and None for noise and missing views."""
+    return [int(label) if label >= 0 else None for label in labels]
