@@ -1,8 +1,9 @@
-"""`python -m benchmarks.limited [ROWS [FOLDER]]`: workers smaller than the data.
+"""`python -m benchmarks.limited [ROWS [FOLDER [ESTIMATOR]]]`: small workers.
 
 Three float32 views of 50, 100 and 200 features as zarr on disk, 20 planted clusters,
-two worker processes of one thread. The memory limits of both together are less than
-60 % of the data. Prints a table: seconds, peak memory of workers and of the process
+two worker processes of one thread. The memory limits of both together are 57 % of 5
+million rows, and less than the data from 1 million rows on. Prints a table per
+estimator, of at most ten iterations: seconds, peak memory of workers and of the process
 that calls `fit` (with the scheduler in it), workers that Dask restarted or paused, and
 how the labels compare with the planted ones and with a fit on one machine.
 
@@ -13,6 +14,7 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ import psutil
 from distributed import Client, LocalCluster
 from rich.console import Console
 from rich.table import Table
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.cluster import write_zarr
@@ -28,13 +31,19 @@ from benchmarks.memory import PeakMemory
 from manyview.distributed import DaskGraphNSMVC, DaskNSMVC
 
 N_CLUSTERS = 20
-CHUNK_ROWS = 100_000
+N_PARTS = 50
 N_WORKERS = 2
 # Share of the data that the workers may hold together.
 MEMORY_SHARE = 0.57
 # What a worker needs whatever the data: libraries, compiled code and a part.
-LEAST_LIMIT = 1 << 30
-SETTINGS = {"n_clusters": N_CLUSTERS, "n_init": 1, "random_state": 0}
+LEAST_LIMIT = 600 << 20
+SETTINGS = {
+    "n_clusters": N_CLUSTERS,
+    "n_init": 1,
+    "n_paces": 2,
+    "max_iter": 5,
+    "random_state": 0,
+}
 # Rows of the fit on one machine, and rows that both models label.
 LOCAL_ROWS = 200_000
 COMPARED_ROWS = 100_000
@@ -93,11 +102,12 @@ def agreement(model, views, n_rows):
     }
 
 
-def main(n_rows, folder):
+def main(n_rows, folder, wanted=None):
+    warnings.simplefilter("ignore", ConvergenceWarning)
     path = folder / "views.zarr"
     if not path.exists():
         views = write_memmaps(folder, n_rows, N_CLUSTERS)
-        write_zarr(folder, views, CHUNK_ROWS)
+        write_zarr(folder, views, n_rows // N_PARTS)
     views = open_memmaps(folder)
     size = sum(view.nbytes for view in views)
     limit = max(int(MEMORY_SHARE * size / N_WORKERS), LEAST_LIMIT)
@@ -107,6 +117,8 @@ def main(n_rows, folder):
         f"{limit / 2**20:.0f} MiB"
     )
     for kind in (DaskGraphNSMVC, DaskNSMVC):
+        if wanted not in (None, kind.__name__):
+            continue
         model, found = fit_on_cluster(kind(**SETTINGS), path, limit)
         table = Table(kind.__name__, "")
         for name, value in {**found, **agreement(model, views, n_rows)}.items():
@@ -118,7 +130,7 @@ def main(n_rows, folder):
 if __name__ == "__main__":
     rows = int(sys.argv[1].replace("_", "")) if len(sys.argv) > 1 else 5_000_000
     if len(sys.argv) > 2:
-        main(rows, Path(sys.argv[2]))
+        main(rows, Path(sys.argv[2]), *sys.argv[3:])
     else:
         with tempfile.TemporaryDirectory() as name:
             main(rows, Path(name))

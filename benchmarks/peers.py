@@ -32,11 +32,11 @@ ROOT = Path(__file__).parents[1]
 
 
 def python_of(environment):
-    """Its interpreter, or None if the environment is not there."""
+    """Its interpreter, or None if the package could not be installed."""
     if environment == "manyview":
         return Path(sys.executable)
-    python = ROOT / f".venv-peer-{environment}" / "bin" / "python"
-    return python if python.exists() else None
+    folder = ROOT / f".venv-peer-{environment}"
+    return folder / "bin" / "python" if (folder / ".installed").exists() else None
 
 
 def run_method(name, folder, truth):
