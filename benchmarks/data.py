@@ -42,12 +42,12 @@ def write_memmaps(folder: Path, n_samples, n_clusters, widths=WIDTHS, spread=1.0
             rows[:] = centers[truth] + noise.standard_normal(rows.shape, np.float32)
         out.flush()
         del out
-    return open_memmaps(folder, len(widths))
+    return open_memmaps(folder)
 
 
-def open_memmaps(folder: Path, n_views=len(WIDTHS)):
-    """What `write_memmaps` wrote."""
-    return [np.load(folder / f"view{v}.npy", mmap_mode="r") for v in range(n_views)]
+def open_memmaps(folder: Path):
+    """What `write_memmaps` wrote, in order."""
+    return [np.load(path, mmap_mode="r") for path in sorted(folder.glob("view?.npy"))]
 
 
 def planted_labels(n_samples, n_clusters):

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.peer_run METHOD FOLDER N_SEEDS`: one method, five seeds.
+"""`python -m benchmarks.peer_run METHOD FOLDER N_SEEDS`: one method, some seeds.
 
 Runs in the environment of the method, which may be an old Python, so only NumPy and the
 method's own package are imported. Reads the views as memory maps; putting them side by
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.data import open_memmaps
 from benchmarks.memory import PeakMemory
 
 N_CLUSTERS = 20
@@ -62,9 +63,7 @@ def _dask_ml():
     import dask.array as da
     from dask_ml.cluster import KMeans
 
-    dask.config.set(
-        scheduler="threads", num_workers=int(os.environ["OMP_NUM_THREADS"])
-    )
+    dask.config.set(scheduler="threads", num_workers=int(os.environ["OMP_NUM_THREADS"]))
 
     def run(views, seed):
         table = da.concatenate([da.from_array(v, (50_000, -1)) for v in views], axis=1)
@@ -130,7 +129,7 @@ def cpu_seconds():
 def main(name, folder, n_seeds):
     warnings.simplefilter("ignore")
     run = METHODS[name][1]()
-    views = [np.load(path, mmap_mode="r") for path in sorted(folder.glob("view?.npy"))]
+    views = open_memmaps(folder)
     # Compiling and loading of libraries is no part of the comparison.
     run([np.array(view[:2_000]) for view in views], 0)
     # After the imports: libraries reserve address space that they do not use.
@@ -147,7 +146,7 @@ def main(name, folder, n_seeds):
             "cpu": cpu_seconds() - cpu_begin,
             "bytes": memory.above(),
         }
-        np.save(folder / ("labels%d.npy" % seed), np.asarray(labels))
+        np.save(folder / f"labels{seed}.npy", np.asarray(labels))
         print(json.dumps(found), flush=True)
 
 

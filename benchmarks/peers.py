@@ -3,9 +3,9 @@
 Three float32 views of 50, 100 and 200 features, 20 planted clusters, easy ones and ones
 that overlap. Every method runs in the environment of its package (`make bench-peers`
 creates them as .venv-peer-*), in a process of its own, with two threads, one start and
-five seeds, after a small fit that compiles and loads what it needs. Seconds are medians;
-memory is the peak of anonymous memory above that before the fit. A method that needs
-more than 8 GiB or LIMIT seconds is shown with that.
+five seeds, after a small fit that compiles and loads what it needs. Seconds are
+medians; memory is the peak of anonymous memory above that before the fit. A method that
+needs more than 8 GiB or LIMIT seconds is shown with that.
 """
 
 import json
