@@ -20,7 +20,9 @@ from benchmarks.data import open_memmaps
 from benchmarks.memory import PeakMemory
 
 N_CLUSTERS = 20
+# Of a method, in bytes and in seconds for all its seeds.
 MEMORY_LIMIT = 8 << 30
+CPU_LIMIT = 600
 
 
 def _ours(name):
@@ -137,6 +139,7 @@ def main(name, folder, n_seeds):
     files = sum(view.nbytes for view in views)
     limit = used + files + MEMORY_LIMIT
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, resource.RLIM_INFINITY))
     for seed in range(n_seeds):
         begin, cpu_begin = time.perf_counter(), cpu_seconds()
         with PeakMemory() as memory:
