@@ -10,6 +10,15 @@ PIP_AUDIT := 2.10.1
 BUILD := 1.6.1
 TWINE := 7.0.0
 
+# Packages that bench-peers compares with, each in an environment of its own. mvlearn asks
+# for a matplotlib of which there are wheels up to Python 3.9 only.
+PEERS := faiss dask-ml polyview mvlearn
+PEER-faiss := faiss-cpu==1.15.1 numpy==2.4.6
+PEER-dask-ml := dask-ml==2025.1.0 dask==2026.8.0 distributed==2026.8.0 scikit-learn==1.9.1
+PEER-polyview := polyview==0.1.0 scikit-learn==1.9.1
+PEER-mvlearn := mvlearn==0.5.0 numpy==1.24.4 scikit-learn==1.3.2 matplotlib==3.3.4
+PEER-PYTHON-mvlearn := 3.8
+
 # A BLAS thread per worker: with more threads than processors they wait for each other,
 # on a busy machine ten times as long as they compute.
 pytest = OPENBLAS_NUM_THREADS=1 $(1)/$(SCRIPTS)/python -m pytest
@@ -28,7 +37,8 @@ CORETYPES := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null),Haswell N
 .PHONY: demo test test-slow fuzz test-browser test-companions
 .PHONY: test-processors test-pythons test-oldest
 .PRECIOUS: .venv-%/.installed-test
-.PHONY: dist docs test-docs bench bench-cluster bench-methods reproduce lock audit clean
+.PHONY: dist docs test-docs reproduce lock audit clean
+.PHONY: bench bench-cluster bench-methods bench-rows bench-peers
 
 demo: .venv/.installed
 	$(BIN)/manyview cluster handwritten -k 10 --out demo --force
@@ -99,6 +109,16 @@ bench: .venv/.installed-test
 
 bench-cluster: .venv/.installed-test
 	$(BIN)/python -m benchmarks.cluster
+	$(BIN)/python -m benchmarks.limited
+
+# Up to 5 million rows as memory maps: 7 GB of disk, and some minutes.
+bench-rows: .venv/.installed-test
+	$(BIN)/python -m benchmarks.rows
+
+# A package that does not install is shown as such.
+bench-peers: .venv/.installed-test
+	-$(MAKE) --keep-going $(PEERS:%=.venv-peer-%/.installed)
+	$(BIN)/python -m benchmarks.peers
 
 # Every method on 50,000 samples: seconds, memory and score.
 bench-methods: .venv/.installed-test
@@ -163,6 +183,11 @@ dist: .venv-tools/.installed
 .venv-companions/.installed-test: .venv/bin/python pyproject.toml
 	$(BIN)/python -m venv .venv-companions
 	.venv-companions/bin/python -m pip install --quiet --editable ".[test,companions]"
+	touch $@
+
+.venv-peer-%/.installed: Makefile
+	$(or $(call find-python,$(or $(PEER-PYTHON-$*),3.11)),$(PYTHON)) -m venv .venv-peer-$*
+	.venv-peer-$*/$(SCRIPTS)/python -m pip install --quiet --only-binary :all: $(PEER-$*)
 	touch $@
 
 .venv-%/.installed-test: pyproject.toml
