@@ -351,6 +351,7 @@ def test_text_is_read_alike_with_and_without_pyarrow(tmp_path, monkeypatch, arro
     [
         ("a,b\n1,2\n3\n", r"row 2 .line 3. has 1 cells, but the table has 2"),
         ("a,b\n1,2,9\n3,4\n", r"row 1 .line 2. has 3 cells"),
+        ("id,b\np,2,x\nq,4\n", r"row 1 .line 2. has 3 cells"),
         # As many delimiters as a sound table, in other lines.
         ("a,b\n1,2,9\n3\n", r"row 1 .line 2. has 3 cells"),
         ("a,b\n1,2\n3,x\n", r"row 2 .line 3., column 'b' holds 'x'"),

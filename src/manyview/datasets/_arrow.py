@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +17,8 @@ from manyview.datasets._source import ReadOptions, as_text
 from manyview.exceptions import DatasetError
 
 CSV_BLOCK_BYTES = 1 << 22
+# Rows that one thread copies at a time.
+COPY_ROWS = 1 << 14
 
 
 def parse_csv(
@@ -148,14 +151,22 @@ def _fill(
     """Copy columns to the rows from `first` on; returns the row behind the last."""
     import pyarrow as pa
 
-    for batch in table.to_batches():
-        rows = out_values[first : first + batch.num_rows]
+    def copy(batch: Any, out_rows: FloatArray) -> None:
         for at, i in enumerate(columns):
             column = batch.column(i)
             if pa.types.is_boolean(column.type):
                 column = column.cast(pa.int8())
-            rows[:, at] = column.to_numpy(zero_copy_only=False)
-        first += batch.num_rows
+            out_rows[:, at] = column.to_numpy(zero_copy_only=False)
+
+    # Columns to rows takes as long as to unpack them, so it has as many threads.
+    with ThreadPoolExecutor(pa.cpu_count()) as pool:
+        copies = []
+        for batch in table.to_batches(max_chunksize=COPY_ROWS):
+            out_rows = out_values[first : first + batch.num_rows]
+            copies.append(pool.submit(copy, batch, out_rows))
+            first += batch.num_rows
+        for done in copies:
+            done.result()
     return first
 
 

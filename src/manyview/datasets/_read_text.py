@@ -67,7 +67,8 @@ def read_text(
         return _parse_by_pandas(file, table, wanted, wanted), roles
     # The first row tells which columns hold text; if a later one does not agree, all
     # cells are looked at one by one.
-    texts = [i for i, cell in enumerate(below) if i in others or as_float(cell) is None]
+    pairs = zip(wanted, below, strict=False)
+    texts = [i for i, cell in pairs if i in others or as_float(cell) is None]
     try:
         with file.open() as stream:
             return parse_csv(stream, file.delimiter, table, texts, QUICK_MISSING), roles
