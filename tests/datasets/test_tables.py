@@ -12,7 +12,7 @@ import pytest
 import zstandard
 from numpy.testing import assert_array_equal
 
-from manyview.datasets import _read_text, read_views
+from manyview.datasets import _arrow, _read_text, read_views
 from manyview.datasets._encode import match_one_hot
 from manyview.exceptions import DatasetError
 
@@ -365,6 +365,43 @@ def test_bad_rows_are_found_with_and_without_pyarrow(
         monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DatasetError, match=message):
         read_views(table(tmp_path, text))
+
+
+def test_line_breaks_in_cells_are_kept_wherever_a_block_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(_arrow, "CSV_BLOCK_BYTES", 64)
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        values = rng.integers(1000, size=(int(rng.integers(2, 40)), 2))
+        breaks = rng.random(len(values)) < 0.1
+        names = [f"s{i}" + "\nx" * int(b) for i, b in enumerate(breaks)]
+        rows = zip(names, values.tolist(), strict=True)
+        lines = [f'"{name}",{a},"{b}"\n' for name, (a, b) in rows]
+        data = read_views(table(tmp_path, "id,a,b\n" + "".join(lines)))
+        assert_array_equal(data.sample_ids, names)
+        assert_array_equal(data.views[0], values)
+
+
+@pytest.mark.parametrize(
+    ("row", "values"),
+    [
+        ('"3\n4",5\n', None),
+        ('5,"3\n4"\n', None),
+        ('"3\n",5\n', [3, 5]),
+        ('5,"\n4"\n', [5, 4]),
+    ],
+)
+def test_line_breaks_beside_numbers_wherever_a_block_ends(
+    tmp_path, monkeypatch, row, values
+):
+    monkeypatch.setattr(_arrow, "CSV_BLOCK_BYTES", 64)
+    for n_rows in range(2, 30):
+        lines = "12,345\n" * n_rows
+        path = table(tmp_path, f"a,b\n{lines}{row}{lines}")
+        if values is not None:
+            assert_array_equal(read_views(path).views[0][n_rows], values)
+            continue
+        with pytest.raises(DatasetError, match=r"holds '3\\n4', not a number"):
+            read_views(path)
 
 
 # Parquet
