@@ -53,7 +53,7 @@ def parse_csv(
         ),
         convert_options=csv.ConvertOptions(column_types=types, null_values=missing),
     )
-    numeric = tuple(i for i in range(len(names)) if i not in texts)
+    numeric = tuple(sorted({*range(len(names))} - {*texts}))
     numbers = np.empty((parsed.num_rows, len(numeric)))
     _fill(numbers, 0, parsed, numeric)
     columns = {i: parsed.column(i).to_pylist() for i in texts}
@@ -120,9 +120,11 @@ def _read_groups(
     """
     import pyarrow as pa
 
-    kinds = [stream.schema_arrow.field(i).type for i in order]
+    # Made anew by every access to `schema_arrow`.
+    schema = stream.schema_arrow
+    kinds = [schema.field(i).type for i in order]
     texts = [i for i in roles.features if _is_text(kinds[i])]
-    numeric = tuple(i for i in roles.features if i not in texts) if features else ()
+    numeric = tuple(sorted({*roles.features} - {*texts})) if features else ()
     for i in numeric:
         if not _is_number(kinds[i]):
             column = stream.read_row_group(0).column(order[i])

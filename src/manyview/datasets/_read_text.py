@@ -146,7 +146,7 @@ def _parse_by_pandas(
 ) -> RawTable:
     """Columns `wanted`: all as text, if those not in `texts` are not numbers only."""
     n_rows = _count_rows(file, len(table.names), table.named)
-    numeric = tuple(i for i in wanted if i not in texts)
+    numeric = tuple(sorted({*wanted} - {*texts}))
     try:
         try:
             frame = _read_frame(file, table, wanted, numeric)
@@ -165,7 +165,7 @@ def _parse_by_pandas(
         raise DatasetError(msg)
     return replace(
         table,
-        columns={i: frame[i].tolist() for i in wanted if i not in numeric},
+        columns={i: frame[i].tolist() for i in {*wanted} - {*numeric}},
         numeric=numeric,
         numbers=frame[list(numeric)].to_numpy(dtype=np.float64),
     )

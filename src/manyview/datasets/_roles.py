@@ -113,7 +113,8 @@ def take_apart(
 ) -> Table:
     """Sample names, labels and, if they are asked for, features of a table."""
     ids, labels = roles.ids, roles.labels
-    rest = [i for i in roles.features if i in table.columns or i in table.numeric]
+    read = {*table.columns, *table.numeric}
+    rest = [i for i in roles.features if i in read]
     # A lone column holds the labels, or the feature, whatever it looks like.
     if ids is None and options.ids is None and len(table.names) > 1:
         texts = [i for i in rest if i in table.columns]
@@ -211,8 +212,14 @@ def _as_features(
         return tuple(table.names[i] for i in rest), table.numbers
     parts: list[FloatArray] = []
     names: list[str] = []
+    place = {position: at for at, position in enumerate(table.numeric)}
     for position in rest:
-        name, cells = table.names[position], _column(table, position)
+        name = table.names[position]
+        if table.numbers is not None and position in place:
+            parts.append(table.numbers[:, [place[position]]])
+            names.append(name)
+            continue
+        cells = _as_column(table.columns[position])
         if not isinstance(cells, list):
             parts.append(cells[:, None])
             names.append(name)
@@ -229,11 +236,8 @@ def _as_features(
     return tuple(names), np.hstack(parts)
 
 
-def _column(table: RawTable, position: int) -> Column:
+def _as_column(cells: list[str]) -> Column:
     """Numbers if all cells are; else a list, with NaN for missing cells."""
-    if table.numbers is not None and position in table.numeric:
-        return table.numbers[:, table.numeric.index(position)]
-    cells = table.columns[position]
     numbers = [as_float(cell) for cell in cells]
     if None not in numbers:
         return np.array(numbers, dtype=np.float64)
