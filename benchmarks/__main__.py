@@ -13,9 +13,9 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 def run_here(name):
     """Run one case in this process and print its rows as JSON."""
-    from benchmarks import cases
+    from benchmarks import cases, files
 
-    threads, case = cases.CASES[name]
+    threads, case = (cases.CASES | files.CASES)[name]
     cases.warm_up()
     print(json.dumps([row.as_dict() for row in case(threads)]))
 
@@ -35,11 +35,12 @@ def run_in_child(name, threads):
 
 
 def main(names):
-    from benchmarks.cases import CASES
+    from benchmarks import cases, files
 
+    known = cases.CASES | files.CASES
     table = Table("case", "threads", "ours", "peer", "ratio", "goal")
-    for name in names or CASES:
-        for row in run_in_child(name, CASES[name][0]):
+    for name in names or known:
+        for row in run_in_child(name, known[name][0]):
             if "ratio" not in row:
                 table.add_row(row["name"])
                 continue

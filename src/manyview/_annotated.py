@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 
-from manyview._arrays import ViewArray, as_array, stored_matrix
+from manyview._arrays import as_array, stored_matrix, take_rows
 from manyview._names import NamedView, feature_names
 from manyview.exceptions import ViewError
 
@@ -80,7 +78,7 @@ def annotated_views(
 
     Modalities may have different samples: the others then lack the view.
     """
-    modalities, samples = split_modalities(data)
+    modalities, samples = _split_modalities(data)
     by_modality = modalities is not None
     picks = pick_matrices(list(modalities) if by_modality else None, use_rep, layer)
     views = {}
@@ -92,13 +90,16 @@ def annotated_views(
             msg = f"{pick.place} is not a matrix with one row per sample."
             raise ViewError(msg)
         if by_modality:
-            array = spread_rows(array, sample_rows(samples, own), len(samples))
+            _check_unique(own)
+            rows = own.obs_names.get_indexer(samples)
+            if not np.array_equal(rows, np.arange(array.shape[0])):
+                array = take_rows(array, rows)
         columns = feature_names(matrix if pick.slot == "obsm" else own)
         views[pick.view] = NamedView(array=array, columns=columns, index=samples)
     return views
 
 
-def split_modalities(data: Any) -> tuple[Any, Any]:
+def _split_modalities(data: Any) -> tuple[Any, Any]:
     """Modalities by name, None for an AnnData; and the names of all samples."""
     if isinstance(data, Mapping):
         modalities = {str(name): own for name, own in data.items()}
@@ -114,38 +115,6 @@ def split_modalities(data: Any) -> tuple[Any, Any]:
             )
         return modalities, samples
     return getattr(data, "mod", None), data.obs_names
-
-
-def sample_rows(samples: Any, modality: Any) -> npt.NDArray[np.intp]:
-    """Where the samples of a modality are among all."""
-    _check_unique(modality)
-    return np.asarray(samples.get_indexer(modality.obs_names))
-
-
-def spread_rows(
-    array: ViewArray, position: npt.NDArray[np.intp], n_samples: int
-) -> ViewArray:
-    """Place the rows of a modality among all samples; the others become missing."""
-    if array.shape[0] == n_samples and bool(np.all(position == np.arange(n_samples))):
-        return array
-    if sparse.issparse(array):
-        # A row whose only stored entry is NaN marks a missing sample.
-        rows = np.setdiff1d(np.arange(n_samples), position)
-        absent = sparse.csr_array(
-            (np.full(len(rows), np.nan), (rows, np.zeros_like(rows))),
-            shape=(n_samples, array.shape[1]),
-        )
-        entries = array.tocoo()
-        return sparse.csr_array(
-            sparse.coo_array(
-                (entries.data, (position[entries.row], entries.col)), shape=absent.shape
-            )
-            + absent
-        )
-    dtype = array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
-    spread = np.full((n_samples, array.shape[1]), np.nan, dtype=dtype)
-    spread[position] = array
-    return spread
 
 
 def _of_modality(option: Any, modality: str | None) -> Any:

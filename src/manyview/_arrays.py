@@ -74,6 +74,21 @@ def stored_matrix(matrix: Any) -> Any:
     return np.asarray(matrix) if isinstance(matrix, np.ndarray) else matrix
 
 
+def take_rows(array: ViewArray, rows: npt.NDArray[np.intp]) -> ViewArray:
+    """Rows by their numbers; a row of NaN, the mark of a missing sample, for -1."""
+    if sparse.issparse(array):
+        # Of a sparse row, one stored NaN is enough. It is the last row, number -1.
+        entry = (np.array([np.nan], dtype=array.dtype), ([0], [0]))
+        mark = sparse.csr_array(entry, shape=(1, array.shape[1]))
+        return sparse.csr_array(sparse.vstack([array, mark]))[rows]
+    taken = np.asarray(array[rows])
+    absent = rows < 0
+    if absent.any():
+        taken = taken.astype(taken.dtype if taken.dtype.kind == "f" else np.float64)
+        taken[absent] = np.nan
+    return taken
+
+
 def reject_table(view: Any, name: str) -> None:
     """Refuse a table that has yet to be computed, or that only Arrow can read."""
     kind = type(view)

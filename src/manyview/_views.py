@@ -328,8 +328,8 @@ def _find_present(
     missing = []
     for block in row_blocks(n_rows, n_columns, SCAN_ELEMENTS):
         release_pages(array)
-        for row in _suspicious_rows(array, block):
-            values = _stored_row(array, row)
+        for row in suspicious_rows(array, block):
+            values = stored_row(array, row)
             if np.isnan(values).all():
                 missing.append(row)
             else:
@@ -341,7 +341,7 @@ def _find_present(
     return present
 
 
-def _suspicious_rows(array: ViewArray, block: slice) -> npt.NDArray[np.intp]:
+def suspicious_rows(array: ViewArray, block: slice) -> npt.NDArray[np.intp]:
     """Rows whose sum is not finite: all with NaN or inf, and harmless overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(array):
@@ -356,7 +356,7 @@ def _suspicious_rows(array: ViewArray, block: slice) -> npt.NDArray[np.intp]:
     return np.asarray(np.flatnonzero(~np.isfinite(sums)) + block.start)
 
 
-def _stored_row(array: ViewArray, row: int) -> npt.NDArray[Any]:
+def stored_row(array: ViewArray, row: int) -> npt.NDArray[Any]:
     if sparse.issparse(array):
         return np.asarray(array.data[array.indptr[row] : array.indptr[row + 1]])
     return np.asarray(array[row])

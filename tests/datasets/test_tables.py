@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import sys
 import zipfile
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import zstandard
 from numpy.testing import assert_array_equal
 
-from manyview.datasets import read_views
+from manyview.datasets import _arrow, _read_text, read_views
 from manyview.datasets._encode import match_one_hot
 from manyview.exceptions import DatasetError
 
@@ -306,3 +307,125 @@ def test_what_is_no_workbook(tmp_path):
     path.write_bytes(buffer.getvalue())
     with pytest.raises(DatasetError, match="cannot be read as an Excel workbook"):
         read_views(path)
+
+
+# Two parsers
+
+
+TRICKY = (
+    '\ufeffpatient,"dose, mg",site,b\r\n'
+    '"P 1",0.1,lung,1e-3\r\n'
+    "P2, 2 ,,\r\n"
+    "\r\n"
+    'P3,"-3.5",NA,NaN\r\n'
+    "P4,123456789012345678,skin,1.7976931348623157e308\r\n"
+    "P5,0.30000000000000004,skin,5e-324"
+)
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+def test_text_is_read_alike_with_and_without_pyarrow(tmp_path, monkeypatch, arrow):
+    if not arrow:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    else:
+        monkeypatch.setattr(_read_text, "_parse_by_pandas", None)
+    data = read_views(table(tmp_path, TRICKY), encode="onehot", missing="keep")
+    names = ("dose, mg", "site=lung", "site=skin", "b")
+    assert data.feature_names == (names,)
+    assert_array_equal(data.sample_ids, ["P 1", "P2", "P3", "P4", "P5"])
+    assert_array_equal(
+        data.views[0],
+        [
+            [0.1, 1, 0, 1e-3],
+            [2, NAN, NAN, NAN],
+            [-3.5, NAN, NAN, NAN],
+            [123456789012345678.0, 0, 1, 1.7976931348623157e308],
+            [0.30000000000000004, 0, 1, 5e-324],
+        ],
+    )
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n3\n", r"row 2 .line 3. has 1 cells, but the table has 2"),
+        ("a,b\n1,2,9\n3,4\n", r"row 1 .line 2. has 3 cells"),
+        ("id,b\np,2,x\nq,4\n", r"row 1 .line 2. has 3 cells"),
+        # As many delimiters as a sound table, in other lines.
+        ("a,b\n1,2,9\n3\n", r"row 1 .line 2. has 3 cells"),
+        ("a,b\n1,2\n3,x\n", r"row 2 .line 3., column 'b' holds 'x'"),
+        ('id,b\np,"u\nq,v\n', "not a sound table"),
+    ],
+)
+def test_bad_rows_are_found_with_and_without_pyarrow(
+    tmp_path, monkeypatch, arrow, text, message
+):
+    if not arrow:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DatasetError, match=message):
+        read_views(table(tmp_path, text))
+
+
+def test_line_breaks_in_cells_are_kept_wherever_a_block_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(_arrow, "CSV_BLOCK_BYTES", 64)
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        values = rng.integers(1000, size=(int(rng.integers(2, 40)), 2))
+        breaks = rng.random(len(values)) < 0.1
+        names = [f"s{i}" + "\nx" * int(b) for i, b in enumerate(breaks)]
+        rows = zip(names, values.tolist(), strict=True)
+        lines = [f'"{name}",{a},"{b}"\n' for name, (a, b) in rows]
+        data = read_views(table(tmp_path, "id,a,b\n" + "".join(lines)))
+        assert_array_equal(data.sample_ids, names)
+        assert_array_equal(data.views[0], values)
+
+
+@pytest.mark.parametrize(
+    ("row", "values"),
+    [
+        ('"3\n4",5\n', None),
+        ('5,"3\n4"\n', None),
+        ('"3\n",5\n', [3, 5]),
+        ('5,"\n4"\n', [5, 4]),
+    ],
+)
+def test_line_breaks_beside_numbers_wherever_a_block_ends(
+    tmp_path, monkeypatch, row, values
+):
+    monkeypatch.setattr(_arrow, "CSV_BLOCK_BYTES", 64)
+    for n_rows in range(2, 30):
+        lines = "12,345\n" * n_rows
+        path = table(tmp_path, f"a,b\n{lines}{row}{lines}")
+        if values is not None:
+            assert_array_equal(read_views(path).views[0][n_rows], values)
+            continue
+        with pytest.raises(DatasetError, match=r"holds '3\\n4', not a number"):
+            read_views(path)
+
+
+# Parquet
+
+
+def test_parquet_is_read_by_groups_of_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(25, 3)), columns=["a", "b", "c"])
+    frame.loc[7, "b"] = None
+    frame["flag"], frame["n"] = frame["a"] > 0, np.arange(25)
+    frame["patient"] = [f"P{i}" for i in range(25)]
+    path = tmp_path / "a.parquet"
+    frame.to_parquet(path, index=False, row_group_size=10)
+    data = read_views(path, missing="keep")
+    assert data.feature_names == (("a", "b", "c", "flag", "n"),)
+    assert_array_equal(data.sample_ids, frame["patient"])
+    assert_array_equal(data.views[0], frame.iloc[:, :5].astype(float))
+    assert data.views[0].flags.c_contiguous
+
+
+def test_parquet_keeps_single_precision(tmp_path):
+    frame = pd.DataFrame(np.eye(3, dtype=np.float32), columns=list("abc"))
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert read_views(tmp_path / "a.parquet").views[0].dtype == np.float32
+    frame["c"] = frame["c"].astype(np.float64)
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert read_views(tmp_path / "a.parquet").views[0].dtype == np.float64

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from manyview._arrays import take_rows
 from manyview._typing import IntArray
 from manyview.datasets._model import View
 from manyview.datasets._source import SourceLabels, SourceView, TextArray
@@ -49,8 +49,8 @@ def align_sources(
     if not ids.size:
         msg = (
             f"No sample id occurs in all of {', '.join(v.origin for v in views)}; "
-            f"{views[0].origin} starts with {_first(views[0])!r}, "
-            f"{views[1].origin} with {_first(views[1])!r}."
+            f"{views[0].origin} starts with {_ids(views[0])[0]!r}, "
+            f"{views[1].origin} with {_ids(views[1])[0]!r}."
         )
         raise DatasetError(msg)
     return tuple(_take(view, ids) for view in views), ids
@@ -194,33 +194,8 @@ def _target_ids(all_ids: Sequence[TextArray], how: Alignment) -> TextArray:
 
 def _take(view: SourceView, ids: TextArray) -> View:
     """Rows of `view` in the order of `ids`, NaN where it lacks the sample."""
-    assert view.ids is not None
-    row_of = {name: row for row, name in enumerate(view.ids.tolist())}
-    rows = np.array([row_of.get(name, -1) for name in ids.tolist()])
-    absent = rows < 0
-    values: Any = view.values
-    if isinstance(values, np.ndarray):
-        taken = values[rows]
-        if absent.any():
-            taken = taken.astype(np.result_type(taken, np.float32), copy=False)
-            taken[absent] = np.nan
-        return np.asarray(taken)
-    return _take_sparse(values, rows, absent)
-
-
-def _take_sparse(values: Any, rows: IntArray, absent: npt.NDArray[np.bool_]) -> View:
-    from scipy.sparse import csr_array, vstack
-
-    # A row stored last that says "missing": one entry, NaN.
-    marker = csr_array(
-        (np.array([np.nan], dtype=values.dtype), ([0], [0])), shape=(1, values.shape[1])
-    )
-    extended = csr_array(vstack([values, marker]))
-    return extended[np.where(absent, values.shape[0], rows)]
-
-
-def _first(view: SourceView) -> str:
-    return _ids(view)[0]
+    row_of = {name: row for row, name in enumerate(_ids(view))}
+    return take_rows(view.values, np.array([row_of.get(i, -1) for i in ids.tolist()]))
 
 
 def _ids(view: SourceView) -> list[str]:

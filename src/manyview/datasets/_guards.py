@@ -7,7 +7,6 @@ Every reader asks the budget of its call before it allocates.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from manyview import _extras
 from manyview._arrays import check_sparse
+from manyview._views import stored_row, suspicious_rows
 from manyview.datasets._model import View
 from manyview.exceptions import DatasetError
 
@@ -47,15 +47,11 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 
 
 def import_extra(module: str, extra: str, path: Path) -> Any:
-    """Import an optional package, or say how to install it."""
+    """Import what reads the file, or say how to install it."""
     try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        msg = (
-            f"Reading {path} needs {module.partition('.')[0]}: "
-            f'pip install "manyview[{extra}]".'
-        )
-        raise DatasetError(msg) from error
+        return _extras.import_extra(module, extra, f"Reading {path}")
+    except _extras.MissingExtraError as error:
+        raise DatasetError(str(error)) from error
 
 
 @dataclass(slots=True)
@@ -139,34 +135,15 @@ def check_cells(
     if isinstance(values, np.memmap):
         # Not read yet; the estimator will look at the values.
         return
-    dense = isinstance(values, np.ndarray)
-    for row in _suspect_dense(values) if dense else _suspect_sparse(values):
-        cells, at = _row(values, row)
+    for row in suspicious_rows(values, slice(0, values.shape[0])):
+        cells = stored_row(values, row)
         bad = np.isinf(cells) if holes else ~np.isfinite(cells)
         if bad.any() and not np.isnan(cells).all():
             first = int(bad.argmax())
-            _refuse_cell(origin, row, int(at[first]), float(cells[first]), columns)
-
-
-def _suspect_dense(values: Any) -> list[int]:
-    # One pass without a mask of the matrix: a sum is finite unless a value is not.
-    with np.errstate(over="ignore", invalid="ignore"):
-        bad = np.flatnonzero(~np.isfinite(values.sum(axis=1)))
-    return [int(row) for row in bad]
-
-
-def _suspect_sparse(values: Any) -> list[int]:
-    bad = np.flatnonzero(~np.isfinite(values.data))
-    rows = np.searchsorted(values.indptr, bad, side="right") - 1
-    return [int(row) for row in np.unique(rows)]
-
-
-def _row(values: Any, row: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The stored cells of a row, and their columns."""
-    if isinstance(values, np.ndarray):
-        return values[row], np.arange(values.shape[1])
-    stored = slice(values.indptr[row], values.indptr[row + 1])
-    return values.data[stored], values.indices[stored]
+            column = first
+            if not isinstance(values, np.ndarray):
+                column = int(values.indices[values.indptr[row] + first])
+            _refuse_cell(origin, int(row), column, float(cells[first]), columns)
 
 
 def _refuse_cell(

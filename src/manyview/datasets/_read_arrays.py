@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -47,7 +48,7 @@ def read_npy(
         values = _load_npy(path, budget, mapped=True)
         # The estimator will look at the values; here only the header is checked.
         clean_values(values[:1], str(path))
-    return Source(views=(SourceView(name=path.stem, origin=str(path), values=values),))
+    return _one_view(path, values)
 
 
 def read_npz(path: Path, options: ReadOptions, budget: Budget) -> Source:
@@ -55,9 +56,7 @@ def read_npz(path: Path, options: ReadOptions, budget: Budget) -> Source:
     with reading(path, "npz"):
         arrays = load_npz(path, str(path), budget)
     if {"format", "shape"} <= arrays.keys():
-        values = _load_sparse(path, arrays, budget)
-        view = SourceView(name=path.stem, origin=str(path), values=values)
-        return Source(views=(view,))
+        return _one_view(path, _load_sparse(path, arrays, budget))
     return source_from_variables(path, arrays, options, budget)
 
 
@@ -85,32 +84,40 @@ def read_mtx(
     """Read a Matrix Market file, samples in rows."""
     with reading(path, "Matrix Market"):
         values = clean_values(load_mtx(path, budget), str(path))
+    return _one_view(path, values)
+
+
+def _one_view(path: Path, values: View) -> Source:
     return Source(views=(SourceView(name=path.stem, origin=str(path), values=values),))
 
 
 def read_label_array(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:
     """Read a file that holds a vector of labels."""
     if path.suffix.lower() == ".npy":
-        vectors = {path.stem: _load_npy(path, budget)}
-        wanted: str | None = path.stem
+        variables = {path.stem: _load_npy(path, budget)}
+        options = replace(options, labels=path.stem)
     else:
         with reading(path, "npz"):
-            arrays = load_npz(path, str(path), budget)
-        vectors = {name: a for name, a in arrays.items() if is_vector(a)}
-        wanted = options.labels
+            variables = load_npz(path, str(path), budget)
+    return labels_from_variables(path, variables, options, budget)
+
+
+def labels_from_variables(
+    path: Path, variables: dict[str, Any], options: ReadOptions, budget: Budget
+) -> SourceLabels:
+    """The vector that `options` name, or the only one besides sample names."""
+    vectors = {name: values for name, values in variables.items() if is_vector(values)}
     ids = _take_ids(path, vectors, options, budget)
+    wanted = options.labels
     if wanted is None and len(vectors) == 1:
         wanted = next(iter(vectors))
-    if wanted not in vectors or not is_vector(vectors[wanted]):
+    if wanted not in vectors:
         msg = (
             f"{path} does not say which vector holds the labels; it has "
             f"{sorted(vectors)}. Name one with labels=."
         )
         raise DatasetError(msg)
-    values = check_text(
-        as_text(vectors[wanted], f"Labels of {path}", budget), f"Labels of {path}"
-    )
-    return SourceLabels(origin=str(path), values=values, ids=ids)
+    return _as_labels(path, vectors[wanted], ids, budget)
 
 
 def source_from_variables(
@@ -138,9 +145,7 @@ def source_from_variables(
     ids = _take_ids(path, dict(variables), options, budget)
     labels = None
     if options.labels in variables:
-        text = as_text(variables[options.labels], f"Labels of {path}", budget)
-        values = check_text(text, f"Labels of {path}")
-        labels = SourceLabels(origin=str(path), values=values, ids=ids)
+        labels = _as_labels(path, variables[options.labels], ids, budget)
     views = tuple(
         SourceView(
             name=name,
@@ -151,6 +156,12 @@ def source_from_variables(
         for name in names
     )
     return Source(views=views, labels=labels)
+
+
+def _as_labels(path: Path, values: Any, ids: Any, budget: Budget) -> SourceLabels:
+    what = f"Labels of {path}"
+    text = check_text(as_text(values, what, budget), what)
+    return SourceLabels(origin=str(path), values=text, ids=ids)
 
 
 def is_vector(values: Any) -> bool:

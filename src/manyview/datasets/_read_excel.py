@@ -8,22 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from manyview.datasets._guards import Budget, clean_values, import_extra, reading
+from manyview.datasets._guards import Budget, import_extra, reading
 from manyview.datasets._roles import (
     RawTable,
     Table,
     assign_roles,
     is_header,
-    not_a_number,
     take_apart,
 )
-from manyview.datasets._source import (
-    ReadOptions,
-    Source,
-    SourceLabels,
-    SourceView,
-    check_text,
-)
+from manyview.datasets._source import ReadOptions, Source, SourceLabels
 from manyview.exceptions import DatasetError
 
 # What a cell takes in memory while its sheet is read.
@@ -35,23 +28,13 @@ def read_excel(path: Path, options: ReadOptions, budget: Budget) -> Source:
     sheets = _read_sheets(path, options, budget)
     views, labels = [], None
     for name, sheet in sheets.items():
-        origin = f"{path}, sheet {name!r}"
         only_labels = options.labels in sheet.names and len(sheet.names) <= 2
-        table = _take_apart(origin, sheet, options, budget, features=not only_labels)
-        labels = labels or _labels(origin, table)
-        if only_labels:
-            continue
-        # A list of files goes by the names of the files.
-        alone = options.several_views or len(sheets) > 1
-        views.append(
-            SourceView(
-                name=name if alone else path.stem,
-                origin=origin,
-                values=clean_values(table.values, origin),
-                ids=table.ids,
-                feature_names=table.names if table.named else None,
-            )
-        )
+        table = _take_apart(sheet, options, budget, features=not only_labels)
+        labels = labels or table.labels
+        if not only_labels:
+            # A list of files goes by the names of the files.
+            alone = options.several_views or len(sheets) > 1
+            views.append(table.view(name if alone else path.stem))
     if not views:
         msg = f"{path} has no sheet with features."
         raise DatasetError(msg)
@@ -61,35 +44,17 @@ def read_excel(path: Path, options: ReadOptions, budget: Budget) -> Source:
 def read_label_excel(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:
     """Read a column of labels from the first sheet with cells."""
     sheets = _read_sheets(path, replace(options, variables=None), budget)
-    name, sheet = next(iter(sheets.items()))
-    origin = f"{path}, sheet {name!r}"
-    labels = _labels(
-        origin, _take_apart(origin, sheet, options, budget, features=False)
-    )
+    first = next(iter(sheets.values()))
+    labels = _take_apart(first, options, budget, features=False).labels
     assert labels is not None
     return labels
 
 
 def _take_apart(
-    origin: str,
-    sheet: RawTable,
-    options: ReadOptions,
-    budget: Budget,
-    *,
-    features: bool,
+    sheet: RawTable, options: ReadOptions, budget: Budget, *, features: bool
 ) -> Table:
-    def refuse(column: int, row: int, cell: str) -> DatasetError:
-        return not_a_number(f"{origin}: row {row + 1}", sheet.names[column], cell)
-
-    roles = assign_roles(origin, sheet.names, options, features=features)
-    return take_apart(origin, sheet, roles, options, budget, refuse, features=features)
-
-
-def _labels(origin: str, table: Table) -> SourceLabels | None:
-    if table.labels is None:
-        return None
-    values = check_text(table.labels, f"Labels of {origin}")
-    return SourceLabels(origin=origin, values=values, ids=table.ids)
+    roles = assign_roles(sheet.origin, sheet.names, options, features=features)
+    return take_apart(sheet, roles, options, budget, features=features)
 
 
 def _read_sheets(
@@ -156,4 +121,4 @@ def _table(origin: str, rows: list[list[str]], options: ReadOptions) -> RawTable
         raise DatasetError(msg)
     names = rows[0] if has_header else [str(i + 1) for i in range(width)]
     columns = {i: [row[i] for row in below] for i in range(width)}
-    return RawTable(names=names, named=has_header, columns=columns)
+    return RawTable(origin=origin, names=names, named=has_header, columns=columns)

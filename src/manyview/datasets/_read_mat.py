@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from manyview.datasets._guards import Budget, reading
 from manyview.datasets._hdf5 import check_item, open_hdf5
 from manyview.datasets._mat5 import load_mat5
-from manyview.datasets._read_arrays import is_vector, source_from_variables
-from manyview.datasets._source import (
-    ReadOptions,
-    Source,
-    SourceLabels,
-    as_text,
-    check_text,
-)
+from manyview.datasets._read_arrays import labels_from_variables, source_from_variables
+from manyview.datasets._source import ReadOptions, Source, SourceLabels
 from manyview.exceptions import DatasetError
 
 Variables = dict[str, Any]
@@ -28,55 +23,31 @@ def read_mat(path: Path, options: ReadOptions, budget: Budget) -> Source:
     is not a vector.
     """
     variables = _load(path, budget)
-    names = options.variables
     cells = [name for name, value in variables.items() if isinstance(value, list)]
-    if names is None and len(cells) > 1:
+    chosen = options.variables
+    if chosen is None and len(cells) > 1:
         msg = f"{path} has several cell arrays, {cells}; choose with variables=."
         raise DatasetError(msg)
-    chosen = names if names is not None else tuple(cells) or None
+    chosen = tuple(cells) if chosen is None else chosen
     flat: Variables = {}
     views: list[str] = []
     for name, value in variables.items():
-        if not isinstance(value, list):
-            flat[name] = value
-            if chosen and name in chosen:
-                views.append(name)
-            continue
-        entries = {f"{name}_{i}": entry for i, entry in enumerate(value)}
+        entries = {name: value}
+        if isinstance(value, list):
+            entries = {f"{name}_{i}": entry for i, entry in enumerate(value)}
         flat |= entries
-        if chosen and name in chosen:
-            views.extend(entries)
-    for name in chosen or ():
-        if name not in variables:
-            msg = f"{path} has no variable {name!r}; it has {sorted(variables)}."
-            raise DatasetError(msg)
-    picked = ReadOptions(
-        labels=options.labels, ids=options.ids, variables=tuple(views) or None
-    )
+        views += entries if name in chosen else ()
+    # Names that the file lacks are left for the message about them.
+    views += [name for name in chosen if name not in variables]
+    picked = replace(options, variables=tuple(views) or None)
     return source_from_variables(path, flat, picked, budget)
 
 
 def read_label_mat(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:
     """Read a vector of labels from a MATLAB file."""
     variables = _load(path, budget)
-    vectors = [
-        name
-        for name, value in variables.items()
-        if not isinstance(value, list) and is_vector(value)
-    ]
-    wanted = options.labels
-    if wanted is None and len(vectors) == 1:
-        wanted = vectors[0]
-    if wanted not in vectors:
-        msg = (
-            f"{path} does not say which vector holds the labels; it has "
-            f"{sorted(vectors)}. Name one with labels=."
-        )
-        raise DatasetError(msg)
-    values = as_text(variables[wanted], f"Labels of {path}", budget)
-    return SourceLabels(
-        origin=str(path), values=check_text(values, f"Labels of {path}")
-    )
+    matrices = {k: v for k, v in variables.items() if not isinstance(v, list)}
+    return labels_from_variables(path, matrices, options, budget)
 
 
 def _load(path: Path, budget: Budget) -> Variables:

@@ -1,4 +1,4 @@
-"""Read csv and tsv tables with pandas, and say where a bad one is bad.
+"""Read csv and tsv tables: by pyarrow what is quick, by pandas all the rest.
 
 pandas fills short rows up and takes long ones for an index, so rows are counted before.
 """
@@ -8,24 +8,22 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from manyview.datasets._arrow import parse_csv
 from manyview.datasets._guards import Budget
 from manyview.datasets._roles import (
     MISSING_CELLS,
     RawTable,
     Roles,
-    Table,
+    as_float,
     assign_roles,
     is_header,
-    not_a_number,
-    take_apart,
 )
 from manyview.datasets._source import ReadOptions
 from manyview.datasets._text_file import TextFile, open_text
@@ -37,39 +35,45 @@ QUICK_MISSING = sorted(
     | {"NaN"}
 )
 CHUNK_BYTES = 1 << 24
-# So many characters hold at most 15 digits: less than 2**53, over a power of ten.
-EXACT_WIDTH = 15
 
 
 def read_text(
     path: Path, options: ReadOptions, budget: Budget, *, features: bool
-) -> Table:
-    """The columns of a text table; only ids and labels without `features`."""
+) -> tuple[RawTable, Roles]:
+    """The cells of a text table; only ids and labels without `features`."""
     file = open_text(path, budget)
-    first = next(_rows(file), None)
+    rows = _rows(file)
+    first = next(rows, (0, None))[1]
     if first is None:
         msg = f"{path} has no rows."
         raise DatasetError(msg)
-    _, cells = first
-    has_header = is_header(cells) if options.header is None else options.header
+    named = is_header(first) if options.header is None else options.header
     # Without a header columns are counted as a reader of the file would.
-    names = [cell.strip() if has_header else str(i + 1) for i, cell in enumerate(cells)]
+    names = [cell.strip() if named else str(i + 1) for i, cell in enumerate(first)]
     roles = assign_roles(path, names, options, features=features)
-    n_rows, exact = _count_rows(file, len(names), roles.features, has_header)
-    if not n_rows:
+    below = next(rows, (0, None))[1] if named else first
+    if below is None:
         msg = f"{path} has a header and no rows below it."
         raise DatasetError(msg)
-    table = RawTable(names=names, named=has_header, columns={})
-    parsed = _parse_numbers(file, table, roles, exact) if features else None
-    if parsed is None:
-        parsed = _parse_cells(file, table, roles, features=features)
-    _check_count(file, n_rows, parsed)
 
-    def refuse(column: int, row: int, cell: str) -> DatasetError:
-        line = next(itertools.islice(_rows(file), row + has_header, None), (0, []))[0]
-        return not_a_number(f"{path}: row {row + 1} (line {line})", names[column], cell)
+    def line_of(row: int) -> int:
+        return next(itertools.islice(_rows(file), row + named, None), (0, []))[0]
 
-    return take_apart(path, parsed, roles, options, budget, refuse, features=features)
+    table = RawTable(origin=str(path), names=names, named=named, line_of=line_of)
+    others = [i for i in (roles.ids, roles.labels) if i is not None]
+    wanted = list(range(len(names)))
+    if not features:
+        wanted = sorted(others) if len(others) == 2 else wanted
+        return _parse_by_pandas(file, table, wanted, wanted), roles
+    # The first row tells which columns hold text; if a later one does not agree, all
+    # cells are looked at one by one.
+    pairs = zip(wanted, below, strict=False)
+    texts = [i for i, cell in pairs if i in others or as_float(cell) is None]
+    try:
+        with file.open() as stream:
+            return parse_csv(stream, file.delimiter, table, texts, QUICK_MISSING), roles
+    except (ImportError, ValueError):
+        return _parse_by_pandas(file, table, wanted, texts), roles
 
 
 def _rows(file: TextFile) -> Iterator[tuple[int, list[str]]]:
@@ -96,18 +100,13 @@ def _rows(file: TextFile) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, cells
 
 
-def _count_rows(
-    file: TextFile, n_columns: int, features: tuple[int, ...], has_header: bool
-) -> tuple[int, bool]:
-    """Number of rows below the header, all of them as wide as the table.
-
-    Also whether pandas reads every number of the features exactly.
-    """
-    plain = _scan_plain(file, n_columns, features, has_header)
+def _count_rows(file: TextFile, n_columns: int, named: bool) -> int:
+    """Number of rows below the header, all of them as wide as the table."""
+    plain = _count_plain(file, n_columns)
     if plain is not None:
-        return plain
+        return plain - named
     n_rows = 0
-    for line, cells in itertools.islice(_rows(file), int(has_header), None):
+    for line, cells in itertools.islice(_rows(file), int(named), None):
         n_rows += 1
         if len(cells) != n_columns:
             msg = (
@@ -115,135 +114,84 @@ def _count_rows(
                 f"but the table has {n_columns} columns."
             )
             raise DatasetError(msg)
-    return n_rows, False
+    return n_rows
 
 
-def _scan_plain(
-    file: TextFile, n_columns: int, features: tuple[int, ...], has_header: bool
-) -> tuple[int, bool] | None:
-    """As ``_count_rows``, if no cell is quoted and all lines are equally wide.
+def _count_plain(file: TextFile, n_columns: int) -> int | None:
+    """Number of lines, if no cell is quoted and all of them are equally wide.
 
     Ten times faster than to take the cells apart.
     """
-    delimiter = file.delimiter
-    n_rows, exact = 0, True
+    n_lines, delimiter = 0, file.delimiter.encode()
+    if n_columns == 1:
+        # A blank line looks like a cell.
+        return None
     with file.open() as stream:
-        if has_header and stream.readline().count(delimiter.encode()) != n_columns - 1:
-            return None
-        # A last line without an end gets one; whole lines at a time.
         for lines in iter(lambda: stream.readlines(CHUNK_BYTES), []):
             block = b"".join(lines)
-            block += b"" if block.endswith(b"\n") else b"\n"
-            columns = _split_block(block, ord(delimiter), n_columns)
-            if columns is None:
+            if b'"' in block or block.count(b"\r") != block.count(b"\r\n"):
                 return None
-            n_rows += len(lines)
-            exact = exact and _is_exact(block, columns, features)
-    return n_rows, exact
+            try:
+                block.decode()
+            except UnicodeDecodeError:
+                return None
+            if {line.count(delimiter) for line in lines} != {n_columns - 1}:
+                return None
+            n_lines += len(lines)
+    return n_lines
 
 
-def _split_block(
-    block: bytes, delimiter: int, n_columns: int
-) -> npt.NDArray[np.intp] | None:
-    """Where every cell ends, (n_lines, n_columns); None if that takes a closer look."""
-    if n_columns == 1 or b'"' in block or block.count(b"\r") != block.count(b"\r\n"):
-        return None
-    if not block.isascii():
-        try:
-            block.decode()
-        except UnicodeDecodeError:
-            return None
-    codes = np.frombuffer(block, dtype=np.uint8)
-    ends = np.flatnonzero((codes == ord("\n")) | (codes == delimiter))
-    if ends.size % n_columns:
-        return None
-    table = ends.reshape(-1, n_columns)
-    is_end = codes[table] == ord("\n")
-    return table if is_end[:, -1].all() and not is_end[:, :-1].any() else None
-
-
-def _is_exact(
-    block: bytes, ends: npt.NDArray[np.intp], features: tuple[int, ...]
-) -> bool:
-    """Whether all numbers are short and without exponents.
-
-    pandas counts digits from the first zero on and forgets those after the 17th.
-    """
-    widths = np.diff(ends.ravel(), prepend=-1).reshape(ends.shape) - 1
-    if widths[:, features].max(initial=0) > EXACT_WIDTH:
-        return False
-    letters = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) | 32 == ord("e"))
-    columns = np.searchsorted(ends.ravel(), letters) % ends.shape[1]
-    return not np.isin(columns, features).any()
-
-
-def _parse_numbers(
-    file: TextFile, table: RawTable, roles: Roles, exact: bool
-) -> RawTable | None:
-    """The table with all features as numbers; None if some are not."""
-    others = [i for i in (roles.ids, roles.labels) if i is not None]
-    import pandas as pd
-
-    kinds: dict[int, Any] = dict.fromkeys(roles.features, np.float64)
-    precision: dict[str, Any] = {}
-    if tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1):
-        # The exact conversion takes three times as long. Later versions always make it.
-        precision = {"float_precision": "high" if exact else "round_trip"}
-    try:
-        frame = _read_frame(
-            file,
-            table,
-            dtype=kinds | dict.fromkeys(others, str),
-            na_values=dict.fromkeys(roles.features, QUICK_MISSING),
-            **precision,
-        )
-        values = frame[list(roles.features)].to_numpy(dtype=np.float64)
-    except (ValueError, OverflowError):
-        return None
-    columns = {i: frame[i].tolist() for i in others}
-    return replace(table, columns=columns, numbers=values)
-
-
-def _parse_cells(
-    file: TextFile, table: RawTable, roles: Roles, *, features: bool
+def _parse_by_pandas(
+    file: TextFile, table: RawTable, wanted: Sequence[int], texts: Sequence[int]
 ) -> RawTable:
-    """The table with all columns as text; without `features`, those that matter."""
-    wanted = list(range(len(table.names)))
-    if not features and roles.ids is not None and roles.labels is not None:
-        wanted = sorted([roles.ids, roles.labels])
+    """Columns `wanted`: all as text, if those not in `texts` are not numbers only."""
+    n_rows = _count_rows(file, len(table.names), table.named)
+    numeric = tuple(sorted({*wanted} - {*texts}))
     try:
-        frame = _read_frame(file, table, dtype=str, usecols=wanted)
+        try:
+            frame = _read_frame(file, table, wanted, numeric)
+        except (ValueError, OverflowError):
+            numeric = ()
+            frame = _read_frame(file, table, wanted, numeric)
     except (ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
         msg = f"{file} is not a sound table: {reason}."
         raise DatasetError(msg) from error
-    return replace(table, columns={i: frame[i].tolist() for i in wanted})
+    if n_rows != len(frame):
+        msg = (
+            f"{file} is not a sound table: {n_rows} rows were counted and {len(frame)} "
+            "were read. Look for a quote that is never closed, or a byte 0."
+        )
+        raise DatasetError(msg)
+    return replace(
+        table,
+        columns={i: frame[i].tolist() for i in {*wanted} - {*numeric}},
+        numeric=numeric,
+        numbers=frame[list(numeric)].to_numpy(dtype=np.float64),
+    )
 
 
-def _read_frame(file: TextFile, table: RawTable, **types: Any) -> Any:
+def _read_frame(
+    file: TextFile, table: RawTable, wanted: Sequence[int], numeric: Sequence[int]
+) -> Any:
     import pandas as pd
 
+    types: dict[str, Any] = {
+        "dtype": dict.fromkeys(wanted, str) | dict.fromkeys(numeric, np.float64),
+        "na_values": dict.fromkeys(numeric, QUICK_MISSING),
+    }
+    if tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1):
+        # Later versions always convert to the nearest number.
+        types["float_precision"] = "round_trip"
     with file.open() as stream:
         return pd.read_csv(
             stream,
             sep=file.delimiter,
             header=0 if table.named else None,
             names=range(len(table.names)),
+            usecols=list(wanted),
             index_col=False,
             encoding="utf-8",
             keep_default_na=False,
             **types,
         )
-
-
-def _check_count(file: TextFile, counted: int, table: RawTable) -> None:
-    if table.numbers is None:
-        read = len(next(iter(table.columns.values())))
-    else:
-        read = len(table.numbers)
-    if counted != read:
-        msg = (
-            f"{file} is not a sound table: {counted} rows were counted and {read} "
-            "were read. Look for a quote that is never closed, or a byte 0."
-        )
-        raise DatasetError(msg)

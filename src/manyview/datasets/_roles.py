@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 
 from manyview._typing import FloatArray
 from manyview.datasets._encode import one_hot
-from manyview.datasets._guards import Budget
-from manyview.datasets._source import ID_NAMES, ReadOptions, TextArray, text_array
+from manyview.datasets._guards import Budget, clean_values
+from manyview.datasets._source import (
+    ID_NAMES,
+    ReadOptions,
+    SourceLabels,
+    SourceView,
+    TextArray,
+    check_text,
+    text_array,
+)
 from manyview.exceptions import DatasetError
 
 LETTER = re.compile(r"[^\W\d_]")
@@ -36,36 +44,45 @@ class Roles:
 class RawTable:
     """A table as its file has it.
 
+    origin : the file, for messages.
     names : of all columns; `named` says whether the file has a header.
     columns : cells by position, of those columns that were read as text.
-    numbers : (n_rows, n_features), where all features were read as numbers.
+    numeric : positions of the columns that were read as numbers.
+    numbers : (n_rows, n_numeric), those columns.
+    line_of : the line of a row, in files that have lines.
     """
 
+    origin: str
     names: list[str]
     named: bool
-    columns: Mapping[int, list[str]]
+    columns: Mapping[int, list[str]] = field(default_factory=dict)
+    numeric: tuple[int, ...] = ()
     numbers: FloatArray | None = None
+    line_of: Callable[[int], int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Table:
     """A table taken apart.
 
-    names : of the feature columns. named : whether the file says so; columns of a table
-    without a header are numbered.
+    names : of the feature columns; None if the file has no header.
     """
 
-    names: tuple[str, ...]
-    named: bool
+    origin: str
+    names: tuple[str, ...] | None
     values: FloatArray
     ids: TextArray | None
-    labels: TextArray | None
+    labels: SourceLabels | None
 
-
-class Refuse(Protocol):
-    """Makes the error about a cell that is not a number."""
-
-    def __call__(self, column: int, row: int, cell: str) -> DatasetError: ...
+    def view(self, name: str) -> SourceView:
+        """All features as one view."""
+        return SourceView(
+            name=name,
+            origin=self.origin,
+            values=clean_values(self.values, self.origin),
+            ids=self.ids,
+            feature_names=self.names,
+        )
 
 
 def assign_roles(
@@ -79,8 +96,7 @@ def assign_roles(
     labels = _position(path, names, options.labels)
     rest = tuple(i for i in range(len(names)) if i not in (ids, labels))
     if features and not rest:
-        msg = f"{path} has no feature columns; its columns are {_shorten(names)}."
-        raise DatasetError(msg)
+        _refuse_without_features(path, names)
     if not features and options.labels is not None and labels is None:
         msg = f"{path} has no column {options.labels!r}; it has {_shorten(names)}."
         raise DatasetError(msg)
@@ -88,41 +104,49 @@ def assign_roles(
 
 
 def take_apart(
-    path: Path | str,
     table: RawTable,
     roles: Roles,
     options: ReadOptions,
     budget: Budget,
-    refuse: Refuse,
     *,
     features: bool,
 ) -> Table:
     """Sample names, labels and, if they are asked for, features of a table."""
     ids, labels = roles.ids, roles.labels
-    rest = [i for i in roles.features if i in table.columns]
+    read = {*table.columns, *table.numeric}
+    rest = [i for i in roles.features if i in read]
     # A lone column holds the labels, or the feature, whatever it looks like.
     if ids is None and options.ids is None and len(table.names) > 1:
-        ids = next((i for i in rest if _names_rows(table.columns[i])), None)
+        texts = [i for i in rest if i in table.columns]
+        ids = next((i for i in texts if _names_rows(table.columns[i])), None)
         rest = [i for i in rest if i != ids]
-    found: tuple[str, ...] = tuple(table.names[i] for i in roles.features)
-    values = table.numbers if table.numbers is not None else np.empty((0, 0))
-    if features and table.numbers is None:
-        found, values = _as_features(path, table, rest, options, budget, refuse)
-    if not features and labels is None:
-        labels = _only_label(path, table.names, rest)
+    names: tuple[str, ...] = ()
+    values: FloatArray = np.empty((0, 0))
+    if features:
+        names, values = _as_features(table, rest, options, budget)
+    elif labels is None:
+        labels = _only_label(table, rest)
 
     def text(column: int | None, what: str) -> TextArray | None:
         if column is None:
             return None
         cells = [cell.strip() for cell in table.columns[column]]
-        return text_array(cells, f"{what} of {path}", budget)
+        return text_array(cells, f"{what} of {table.origin}", budget)
 
+    sample_ids = text(ids, "Sample ids")
+    found = text(labels, "Labels")
     return Table(
-        names=found,
-        named=table.named,
+        origin=table.origin,
+        names=names if table.named else None,
         values=values,
-        ids=text(ids, "Sample ids"),
-        labels=text(labels, "Labels"),
+        ids=sample_ids,
+        labels=None
+        if found is None
+        else SourceLabels(
+            origin=table.origin,
+            values=check_text(found, f"Labels of {table.origin}"),
+            ids=sample_ids,
+        ),
     )
 
 
@@ -143,12 +167,14 @@ def as_float(cell: str) -> float | None:
         return None
 
 
-def not_a_number(where: str, name: str, cell: str) -> DatasetError:
+def not_a_number(table: RawTable, column: int, row: int, cell: str) -> DatasetError:
     """The error about a cell of text among the features."""
+    line = f" (line {table.line_of(row)})" if table.line_of else ""
     msg = (
-        f"{where}, column {name!r} holds {cell[:40]!r}, not a number. If that column "
-        "names samples or classes, say so with ids= or labels=; a column of text is "
-        "made numbers with encode='onehot' and left out with drop='text'."
+        f"{table.origin}: row {row + 1}{line}, column {table.names[column]!r} holds "
+        f"{cell[:40]!r}, not a number. If that column names samples or classes, say "
+        "so with ids= or labels=; a column of text is made numbers with "
+        "encode='onehot' and left out with drop='text'."
     )
     return DatasetError(msg)
 
@@ -162,6 +188,54 @@ def _names_rows(cells: list[str]) -> bool:
     return is_text and len({*cells}) == len(cells)
 
 
+def _is_text(cells: list[str | float]) -> bool:
+    """Whether no cell is a number: where some are, the others are mistakes."""
+    return all(isinstance(cell, str) or np.isnan(cell) for cell in cells)
+
+
+def _only_label(table: RawTable, rest: list[int]) -> int:
+    """The column of labels where nobody named it."""
+    if len(rest) != 1:
+        msg = (
+            f"{table.origin} has {len(rest)} columns that could be the labels "
+            f"({_shorten([table.names[i] for i in rest])}); say which with labels=."
+        )
+        raise DatasetError(msg)
+    return rest[0]
+
+
+def _as_features(
+    table: RawTable, rest: list[int], options: ReadOptions, budget: Budget
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Names and values of the features, with text encoded or left out."""
+    if table.numbers is not None and tuple(rest) == table.numeric:
+        return tuple(table.names[i] for i in rest), table.numbers
+    parts: list[FloatArray] = []
+    names: list[str] = []
+    place = {position: at for at, position in enumerate(table.numeric)}
+    for position in rest:
+        name = table.names[position]
+        if table.numbers is not None and position in place:
+            parts.append(table.numbers[:, [place[position]]])
+            names.append(name)
+            continue
+        cells = _as_column(table.columns[position])
+        if not isinstance(cells, list):
+            parts.append(cells[:, None])
+            names.append(name)
+        elif _is_text(cells) and options.encode == "onehot":
+            budget.take(table.origin, 8 * len(cells) * len({*cells}))
+            added, encoded = one_hot(name, cells)
+            parts.append(encoded)
+            names += added
+        elif not _is_text(cells) or options.drop != "text":
+            row = next(i for i, cell in enumerate(cells) if isinstance(cell, str))
+            raise not_a_number(table, position, row, str(cells[row]))
+    if not parts:
+        _refuse_without_features(table.origin, table.names)
+    return tuple(names), np.hstack(parts)
+
+
 def _as_column(cells: list[str]) -> Column:
     """Numbers if all cells are; else a list, with NaN for missing cells."""
     numbers = [as_float(cell) for cell in cells]
@@ -173,50 +247,9 @@ def _as_column(cells: list[str]) -> Column:
     ]
 
 
-def _is_text(cells: list[str | float]) -> bool:
-    """Whether no cell is a number: where some are, the others are mistakes."""
-    return all(isinstance(cell, str) or np.isnan(cell) for cell in cells)
-
-
-def _only_label(path: Path | str, names: list[str], rest: list[int]) -> int:
-    """The column of labels where nobody named it."""
-    if len(rest) != 1:
-        msg = (
-            f"{path} has {len(rest)} columns that could be the labels "
-            f"({_shorten([names[i] for i in rest])}); say which with labels=."
-        )
-        raise DatasetError(msg)
-    return rest[0]
-
-
-def _as_features(
-    path: Path | str,
-    table: RawTable,
-    rest: list[int],
-    options: ReadOptions,
-    budget: Budget,
-    refuse: Refuse,
-) -> tuple[tuple[str, ...], FloatArray]:
-    """Names and values of the features, with text encoded or left out."""
-    parts: list[FloatArray] = []
-    names: list[str] = []
-    for position in rest:
-        name, cells = table.names[position], _as_column(table.columns[position])
-        if not isinstance(cells, list):
-            parts.append(cells[:, None])
-            names.append(name)
-        elif _is_text(cells) and options.encode == "onehot":
-            budget.take(path, 8 * len(cells) * len({*cells}))
-            added, encoded = one_hot(name, cells)
-            parts.append(encoded)
-            names += added
-        elif not _is_text(cells) or options.drop != "text":
-            row = next(i for i, cell in enumerate(cells) if isinstance(cell, str))
-            raise refuse(position, row, str(cells[row]))
-    if not parts:
-        msg = f"{path} has no feature columns; its columns are {_shorten(table.names)}."
-        raise DatasetError(msg)
-    return tuple(names), np.hstack(parts)
+def _refuse_without_features(origin: object, names: list[str]) -> NoReturn:
+    msg = f"{origin} has no feature columns; its columns are {_shorten(names)}."
+    raise DatasetError(msg)
 
 
 def _position(path: Path | str, names: list[str], wanted: str | None) -> int | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from manyview._files import naming
 from manyview.datasets._guards import import_extra
 from manyview.datasets._synthetic import Recipe, make_recipe
 from manyview.exceptions import DatasetError
+
+# Writes rows behind the ones before.
+Append: TypeAlias = Callable[[npt.NDArray[Any]], object]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,10 +36,6 @@ class ViewFiles:
 
     views: tuple[Path, ...]
     target: Path
-
-
-class _Sink(Protocol):
-    def append(self, rows: npt.NDArray[Any]) -> None: ...
 
 
 def write_views(
@@ -150,16 +149,16 @@ def _write_all(
     dtypes: list[np.dtype[Any]] = [dtype] * len(recipe.n_features)
     dtypes.append(np.dtype(np.int64))
     with ExitStack() as stack:
-        sinks: list[_Sink] = []
+        appends: list[Append] = []
         for path, shape, kind in zip(paths, shapes, dtypes, strict=True):
             if format == "npy":
                 stream = stack.enter_context(path.open("wb"))
-                sinks.append(_NpySink(stream, shape, kind))
+                appends.append(_start_npy(stream, shape, kind))
             else:
-                sinks.append(_ZarrSink(path, shape, kind, block_size))
+                appends.append(_start_zarr(path, shape, kind, block_size))
         for portion in _portions(recipe, block_size):
-            for sink, rows in zip(sinks, portion, strict=True):
-                sink.append(rows)
+            for append, rows in zip(appends, portion, strict=True):
+                append(rows)
 
 
 def _portions(recipe: Recipe, n_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
@@ -179,43 +178,23 @@ def _portions(recipe: Recipe, n_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
         yield waiting
 
 
-class _NpySink:
-    """Append rows to an npy file whose header already tells the final shape."""
-
-    def __init__(
-        self, stream: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> None:
-        self._stream = stream
-        self._dtype = dtype
-        np.lib.format.write_array_header_1_0(
-            stream,
-            {
-                "shape": shape,
-                "fortran_order": False,
-                "descr": np.lib.format.dtype_to_descr(dtype),
-            },
-        )
-
-    def append(self, rows: npt.NDArray[Any]) -> None:
-        """Write `rows` behind the ones before."""
-        self._stream.write(np.ascontiguousarray(rows, dtype=self._dtype).tobytes())
+def _start_npy(
+    stream: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Append:
+    """Write a header that tells the final shape; rows are to follow."""
+    kind = np.lib.format.dtype_to_descr(dtype)
+    header = {"shape": shape, "fortran_order": False, "descr": kind}
+    np.lib.format.write_array_header_1_0(stream, header)
+    return lambda rows: stream.write(np.ascontiguousarray(rows, dtype=dtype).tobytes())
 
 
-class _ZarrSink:
-    """Fill a zarr array chunk by chunk."""
-
-    def __init__(
-        self, path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], n_rows: int
-    ) -> None:
-        zarr = import_extra("zarr", "io", path)
-        chunks = (min(n_rows, shape[0]), *shape[1:])
-        self._array = zarr.create_array(
-            store=str(path), shape=shape, chunks=chunks, dtype=dtype
-        )
-        self._written = 0
-
-    def append(self, rows: npt.NDArray[Any]) -> None:
-        """Write `rows` behind the ones before."""
-        end = self._written + len(rows)
-        self._array[self._written : end] = rows
-        self._written = end
+def _start_zarr(
+    path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], n_rows: int
+) -> Append:
+    """Make an array without rows yet, `n_rows` to a chunk."""
+    zarr = import_extra("zarr", "io", path)
+    chunks = (min(n_rows, shape[0]), *shape[1:])
+    array = zarr.create_array(
+        store=str(path), shape=(0, *shape[1:]), chunks=chunks, dtype=dtype
+    )
+    return lambda rows: array.append(rows)
