@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
 
 from manyview import ViewError
-from manyview._numerics import _eigen
+from manyview._numerics import _eigen, _operators, _subspace
 from manyview._scaling import SCALES
 from manyview._solvers import _memory
 from manyview.cluster import _anchors
@@ -221,16 +221,16 @@ def test_labels_do_not_depend_on_the_processor():
 def test_graphs_close_to_falling_apart_are_solved_quickly(monkeypatch):
     """The weight of one view all but vanishes, and the other's graph is in pieces."""
     products = []
-    recur = _eigen._Matrix.recur
+    recur = _operators.Matrix.recur
     monkeypatch.setattr(
-        _eigen._Matrix, "recur", lambda *a: products.extend(a[-1]) or recur(*a)
+        _operators.Matrix, "recur", lambda *a: products.extend(a[-1]) or recur(*a)
     )
     model = AMGL(2, scale=None, random_state=0).fit(
         hard_graphs.word_counts(450, seed=2)
     )
     assert model.view_weights_.min() < 1e-5
     # Unbounded iterations would take thousands of products per round.
-    assert 0 < len(products) <= 1.5 * _eigen.MOST_PRODUCTS * model.n_iter_
+    assert 0 < len(products) <= 1.5 * _subspace.MOST_PRODUCTS * model.n_iter_
     assert np.isfinite(model.embedding_).all()
 
 

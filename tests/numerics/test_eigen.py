@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from manyview._numerics import _eigen
+from manyview._numerics import _eigen, _operators, _subspace
 from manyview._numerics._gram import gaussian_kernel
 from manyview._numerics._graphs import inverse_root_degrees, normalise_graph
 from tests import reference_graphs as reference
@@ -86,7 +86,7 @@ def test_filtered_vectors_are_those_of_a_dense_solver(seed):
     points = rng.normal(size=(600, 1 + seed)) + rng.randint(4, size=(600, 1))
     factor = neighbor_graph(points, 3 + seed)
     for affinity, matrix in (
-        (_eigen.Product(factor), (factor @ factor.T).toarray()),
+        (_operators.Product(factor), (factor @ factor.T).toarray()),
         (sparse.csr_array(factor + factor.T), (factor + factor.T).toarray()),
     ):
         values, vectors = top(affinity, 7)
@@ -97,12 +97,12 @@ def test_filtered_vectors_are_those_of_a_dense_solver(seed):
         assert np.abs(misses).max() <= 1e-8 * expected_values[0]
 
 
-@pytest.mark.parametrize("limit", ["MOST_PRODUCTS", "TOLERANCE"])
-def test_top_eigenvectors_fall_back(monkeypatch, limit):
+@pytest.mark.parametrize("options", [{}, {"tolerance": 1e-30}])
+def test_top_eigenvectors_fall_back(monkeypatch, options):
     """To the inverse where products run out, to a dense solver where that fails."""
-    monkeypatch.setattr(_eigen, limit, 1e-30)
+    monkeypatch.setattr(_subspace, "MOST_PRODUCTS", 0)
     graph = components(600, 1)
-    values, vectors = top(graph, 3)
+    values, vectors = top(graph, 3, **options)
     expected_values, expected = reference.top(graph.toarray(), 3)
     assert_allclose(values, expected_values, atol=1e-12)
     assert_allclose(
@@ -146,14 +146,14 @@ def weakly_linked(n_samples, n_components, link):
 def test_crowded_eigenvalues_take_a_bounded_number_of_products(monkeypatch):
     graph = weakly_linked(1000, 13, 1e-6)
     steps = []
-    recur = _eigen._Matrix.recur
+    recur = _operators.Matrix.recur
     monkeypatch.setattr(
-        _eigen._Matrix,
+        _operators.Matrix,
         "recur",
         lambda self, *rest: steps.extend(rest[2]) or recur(self, *rest),
     )
     values, vectors = top(graph, 2)
-    assert len(steps) <= 1.5 * _eigen.MOST_PRODUCTS
+    assert len(steps) <= 1.5 * _subspace.MOST_PRODUCTS
     expected_values, expected = reference.top(graph.toarray(), 2)
     assert 1e-12 < 1.0 - expected_values[1] < 1e-6
     assert_allclose(values, expected_values, atol=1e-13)
@@ -166,14 +166,14 @@ def test_crowded_eigenvalues_come_from_the_inverse(monkeypatch):
     kernel = gaussian_kernel(blobs(450))
     scaling = inverse_root_degrees(kernel.sum(axis=1))
     pull = 0.6 * np.linalg.qr(np.random.RandomState(1).normal(size=(450, 3)))[0]
-    filtered = _eigen._filtered
+    filtered = _eigen.filtered
 
     def in_vain(recur, *rest):
         found = filtered(recur, *rest)
         own = hasattr(recur, "__self__")
         return replace(found, residual=1.0) if own else found
 
-    monkeypatch.setattr(_eigen, "_filtered", in_vain)
+    monkeypatch.setattr(_eigen, "filtered", in_vain)
     monkeypatch.setattr(_eigen, "_dense_eigenpairs", None)
     values, vectors = top(kernel, 6, scaling=scaling, coupling=pull)
     expected_values, expected = reference.top(reference.norm(kernel) + pull @ pull.T, 6)
@@ -201,7 +201,7 @@ def test_no_eigenvalue_is_below_the_bound(sign, scaled):
         matrix[rng.randint(n_samples)] = 0.0
         matrix = _symmetric(matrix)
         scaling = rng.random(n_samples) + 0.1 if scaled else None
-        bound = _eigen._Matrix(affinity=matrix, scaling=scaling).lower_bound()
+        bound = _operators.Matrix(affinity=matrix, scaling=scaling).lower_bound()
         whole = matrix if scaling is None else scaling[:, None] * matrix * scaling
         spectrum = np.linalg.eigvalsh(whole)
         assert bound <= spectrum[0] + 1e-10
@@ -278,12 +278,12 @@ def test_recurrences_are_those_of_the_dense_matrix(n_neighbors):
     rng = np.random.RandomState(0)
     graph = neighbor_graph(rng.normal(size=(30, 2)), n_neighbors)
     coefficients = rng.normal(size=(5, 3))
-    for affinity in (_eigen.Product(graph), sparse.csr_array(graph + graph.T)):
+    for affinity in (_operators.Product(graph), sparse.csr_array(graph + graph.T)):
         block, before = rng.normal(size=(2, 30, 8))
         expected, last = block.copy(), before.copy()
         for factor, own, kept in coefficients:
             product = affinity.toarray() @ expected
             expected, last = factor * product + own * expected + kept * last, expected
-        matrix = _eigen._Matrix(affinity=affinity)
+        matrix = _operators.Matrix(affinity=affinity)
         found = matrix.recur(block, before, coefficients)
         assert_allclose(found, expected, rtol=1e-10, atol=1e-10)

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from manyview._numerics._eigen import Product, top_eigenvectors
+from manyview._numerics._eigen import top_eigenvectors
 from manyview._numerics._jit import kernel
+from manyview._numerics._operators import Product
 from manyview._typing import FloatArray, IntArray
 
 # Relative residual of eigenvectors: embeddings are kept in single precision.

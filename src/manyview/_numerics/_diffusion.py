@@ -7,8 +7,9 @@ from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
 from manyview._numerics import _anchors
-from manyview._numerics._eigen import TIED, Eigenpairs, top_eigenvectors
+from manyview._numerics._eigen import Eigenpairs, top_eigenvectors
 from manyview._numerics._graphs import inverse_root_degrees
+from manyview._numerics._operators import TIED
 from manyview._typing import FloatArray, IntArray
 
 # Neighbours of a sample in the graph, and the one whose distance is the local width

@@ -15,11 +15,11 @@ from sklearn.neighbors import NearestNeighbors
 from manyview._numerics._distances import SAME_POINT_EXPANDED
 from manyview._numerics._eigen import (
     Eigenpairs,
-    descending_eigenpairs,
     settle_ties,
     top_eigenvectors,
 )
 from manyview._numerics._gram import Kernel, LowRankKernel, Points
+from manyview._numerics._subspace import descending_eigenpairs
 from manyview._typing import FloatArray, IntArray
 
 # Degrees of isolated samples, and of filtered affinities that cancel.
