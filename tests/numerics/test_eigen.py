@@ -186,7 +186,7 @@ def test_crowded_eigenvalues_come_from_the_inverse(monkeypatch):
 def test_graphs_too_large_to_factorise_say_how_far_they_came(monkeypatch):
     monkeypatch.setattr(_eigen, "FACTORISED_UP_TO", 500)
     graph = weakly_linked(800, 3, 0.3)
-    monkeypatch.setattr(_eigen, "MOST_PRODUCTS", 1)
+    monkeypatch.setattr(_subspace, "MOST_PRODUCTS", 1)
     found = _eigen.top_eigenvectors(graph, 3)
     assert not found.converged
     assert np.isfinite(found.vectors).all()
