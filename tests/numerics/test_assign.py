@@ -104,3 +104,19 @@ def test_a_row_on_its_centre_has_distance_zero():
     direct_distances(rows, np.arange(2), norms, centers, center_norms, out, rounding)
     assert out[0, 0] == 0.0
     assert out[1, 0] == pytest.approx(1.0)
+
+
+def test_a_sample_that_is_most_of_its_views_goes_where_the_objective_says():
+    """Eq. (16) takes the sample's own loss out before Eq. (17) puts the new one in."""
+    rng = np.random.default_rng(0)
+    exponents = np.array([0.3, 1.0])
+    selected = np.ones(2, dtype=bool)
+    for _ in range(300):
+        distances = rng.random((2, 3))
+        view_losses = distances[:, 0] + 0.05 * rng.random(2)
+        rest = view_losses - distances[:, 0]
+        objectives = ((rest[:, None] + distances) ** exponents[:, None]).sum(axis=0)
+        found = _assign._best_by_powers(
+            distances, selected, view_losses, exponents, 0, 0.0
+        )
+        assert found == objectives.argmin()
