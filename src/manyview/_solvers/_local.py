@@ -25,6 +25,8 @@ from manyview._typing import FloatArray, IntArray
 # Rows refined together when the sequential sweep meets a doubtful one: what makes one
 # doubtful (ties, few samples) mostly holds for its neighbours too.
 REFINE_AHEAD = 16
+# Share of doubtful rows from which a block is loaded as a whole.
+WHOLE_BLOCK = 0.7
 # With fewer blocks, a sweep is over before threads have started.
 FEWEST_BLOCKS = 4
 # Spans that a majorizing sweep is cut into: enough for threads to end together. Each
@@ -342,17 +344,19 @@ class LocalSamples:
     def _doubtful(
         self, rows: slice, step: _Step, slack: float, table: DistanceTable
     ) -> IntArray:
-        """Rows of the block whose label the bounds do not settle."""
+        """Rows of the block to compare: those that the bounds do not settle, or all."""
         bounds = self.state.bounds
         upper, lower = bounds.upper[rows], bounds.lower[rows]
         found = np.empty(rows.stop - rows.start, dtype=np.intp)
         doubtful = found[: _assign.doubtful_rows(upper, lower, slack, found)]
-        if step.screen is None or not doubtful.size:
-            return doubtful
-        step.screen.tighten(
-            bounds, rows, doubtful, slack, self.labels, self.state.selected, table
-        )
-        return found[: _assign.doubtful_rows(upper, lower, slack, found)]
+        if step.screen is not None and doubtful.size:
+            step.screen.tighten(
+                bounds, rows, doubtful, slack, self.labels, self.state.selected, table
+            )
+            doubtful = found[: _assign.doubtful_rows(upper, lower, slack, found)]
+        # Picking most rows out of a block takes longer than comparing them all.
+        most = len(doubtful) > WHOLE_BLOCK * len(found)
+        return np.arange(len(found)) if most else doubtful
 
     def _move(
         self,
