@@ -36,8 +36,11 @@ def by_anchors(points, anchors, kernel="rbf"):
         for i, j in itertools.product(range(n), range(len(anchors))):
             squared = ((points[i] - chosen[j]) ** 2).sum()
             similar[i, j] = np.exp(-squared / (2 * sigma**2))
-    inverse = np.linalg.pinv(similar[anchors], rcond=1e-10, hermitian=True)
-    return similar @ inverse @ similar.T
+    # C W^+ C' by the root of the pseudo-inverse.
+    values, vectors = np.linalg.eigh(similar[anchors])
+    kept = values > 1e-6 * values.max()
+    root = vectors[:, kept] / np.sqrt(values[kept])
+    return (similar @ root) @ (similar @ root).T
 
 
 def norm(affinity):

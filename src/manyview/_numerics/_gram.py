@@ -25,9 +25,9 @@ Kernel: TypeAlias = "FloatArray | LowRankKernel"
 
 # Rows of a kernel worked on together.
 BLOCK_ROWS = 256
-# Eigenvalues of the anchors' kernel below this share of the largest are left out: what
-# samples between the anchors have of them is divided by its root, with its rounding.
-SMALLEST_EIGENVALUE = 1e-10
+# Eigenvalues of the anchors' kernel below this share of the largest are left out: their
+# vectors are known to rounding divided by it, and results must not depend on rounding.
+SMALLEST_EIGENVALUE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
