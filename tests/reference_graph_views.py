@@ -162,8 +162,12 @@ def weights_to_anchors(view, rows, s):
     out = []
     for row in rows:
         distances = [sq_distance(row, anchor) for anchor in view["anchors"]]
-        own = width(distances, view["sizes"][s], view["floors"][s])
-        out.append(anchor_row(distances, view["sizes"][s], own, view["widths"][s]))
+        size = view["sizes"][s]
+        if min(distances) > 0 and size > 1:
+            # An anchor counts itself among its neighbours; this row is none.
+            size -= 1
+        own = width(distances, size, view["floors"][s])
+        out.append(anchor_row(distances, size, own, view["widths"][s]))
     return np.array(out)
 
 

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import manyview._rows._base
+import manyview._rows._dense
 import manyview._rows._open
 from manyview import NSMVC, CoTrain, GraphNSMVC
 from manyview._rows import compact_views, mean_and_scatter, open_views
@@ -108,6 +109,32 @@ def test_a_sparse_view_answers_as_the_dense_one(scale, direct_below, monkeypatch
     assert_allclose(answers[0][0], expected)
     own = expected[np.arange(known.sum()), labels[part][known]]
     assert_allclose(answers[0][1], own)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("keep_scaled", [True, False])
+@pytest.mark.parametrize("wanted", [slice(3, 300), np.arange(299, 2, -2)])
+def test_pieces_of_a_block_are_the_whole_block(wanted, keep_scaled, dtype, monkeypatch):
+    monkeypatch.setattr(manyview._rows._dense, "PIECE_ELEMENTS", 6 * 11)
+    raw = (10.0 * make_view(n_samples=310, missing=False)).astype(dtype)
+    views = check_views([raw, np.ones((310, 1))])
+    rows = open_views(views, (SHIFTED, UNIT), keep_scaled=keep_scaled)[0]
+    scaled = (raw[wanted] - SHIFTED.shift) * SHIFTED.factor
+    centers, labels = scaled[[0, 5, 7]] + 0.5, np.arange(len(scaled)) % 3
+    expected = ((scaled[:, None] - centers) ** 2).sum(axis=2)
+
+    prepared, block = rows.prepare(centers), rows.read(wanted, rows.buffer(len(scaled)))
+    distances, rounding = np.empty(expected.shape), np.empty(len(scaled))
+    assert not rows.distances(block, wanted, prepared, distances, rounding)
+    assert np.all(np.abs(distances - expected) <= rounding[:, None])
+    assert rounding.max() < 1e-9 * expected.max()
+    losses = np.empty(len(scaled))
+    rows.losses(block, wanted, prepared, labels.astype(np.int32), losses)
+    assert_allclose(losses, expected[np.arange(len(scaled)), labels])
+    sums, some = np.zeros((3, 6)), np.arange(1, len(scaled), 3)
+    weights = np.linspace(0.0, 2.0, len(some))
+    rows.add(block, some, labels[None, some], weights[None], sums)
+    assert_allclose(sums[1], weights @ scaled[some])
 
 
 def test_a_scale_learned_without_the_missing_rows_leaves_them_out():

@@ -159,7 +159,8 @@ def learn_scales(views: ViewSet, mode: str | None) -> tuple[ViewScale, ...]:
         moments = feature_moments(array, present, found, view_mode)
         return make_scale(found, moments, view_mode, views.names[v])
 
-    return tuple(map_threads(learn, range(len(views.arrays)), threads_for(views)))
+    sizes = [array.shape[1] for array in views.arrays]
+    return tuple(map_threads(learn, range(len(sizes)), threads_for(views), sizes))
 
 
 def scale_mode(found: FeatureRange, mode: str | None) -> str | None:
@@ -185,56 +186,47 @@ def make_scale(
 
 def feature_range(array: ViewArray, present: BoolArray) -> FeatureRange:
     """First pass over a view, or a part of it."""
+    from manyview._numerics._moments import range_of_rows
+
     n_columns = array.shape[1]
-    found = FeatureRange(
-        n_rows=0,
-        low=np.zeros(n_columns),
-        high=np.zeros(n_columns),
-        n_zeros=0,
+    low, high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
+    n_rows, n_zeros = int(present.sum()), 0
+    if not n_rows:
+        low[:], high[:] = 0.0, 0.0
+    elif sparse.issparse(array):
+        matrix = _present_rows(array, present)
+        low, high = (
+            end.astype(np.float64, copy=False) for end in min_max_axis(matrix, 0)
+        )
+        n_zeros = n_rows * n_columns - int(np.count_nonzero(matrix.data))
+    else:
+        for rows, has in _blocks(array, present):
+            n_zeros += range_of_rows(rows, has, low, high)
+    return FeatureRange(
+        n_rows=n_rows,
+        low=low,
+        high=high,
+        n_zeros=n_zeros,
         is_sparse=sparse.issparse(array),
     )
-    if sparse.issparse(array):
-        matrix = _present_rows(array, present)
-        if not matrix.shape[0]:
-            return found
-        low, high = min_max_axis(matrix, 0)
-        return FeatureRange(
-            n_rows=matrix.shape[0],
-            low=low.astype(np.float64),
-            high=high.astype(np.float64),
-            n_zeros=matrix.shape[0] * n_columns - int(np.count_nonzero(matrix.data)),
-            is_sparse=True,
-        )
-    for rows in _present_blocks(array, present):
-        part = FeatureRange(
-            n_rows=len(rows),
-            low=rows.min(axis=0).astype(np.float64),
-            high=rows.max(axis=0).astype(np.float64),
-            n_zeros=rows.size - int(np.count_nonzero(rows)),
-            is_sparse=False,
-        )
-        found = found.merge(part)
-    return found
 
 
 def feature_moments(
     array: ViewArray, present: BoolArray, found: FeatureRange, mode: str | None
 ) -> Moments:
     """Second pass over a view, or a part of it; `found` is of the whole view."""
-    zeros = np.zeros(array.shape[1])
+    from manyview._numerics._moments import moments_of_rows
+
+    mean, m2 = np.zeros(array.shape[1]), np.zeros(array.shape[1])
     if mode == "l2":
         n_filled = _nonzero_rows(array, present)
-        return Moments(n_rows=0, mean=zeros, m2=zeros, n_filled=n_filled)
+        return Moments(n_rows=0, mean=mean, m2=m2, n_filled=n_filled)
     if sparse.issparse(array):
         return _sparse_moments(_present_rows(array, present), found)
-    moments, per_span = Moments(n_rows=0, mean=zeros, m2=zeros), found.per_span
-    for rows in _present_blocks(array, present):
-        offsets = (rows.astype(np.float64, copy=False) - found.low) * per_span
-        mean = offsets.mean(axis=0)
-        offsets -= mean
-        m2 = np.einsum("ij,ij->j", offsets, offsets)
-        moments = moments.merge(Moments(n_rows=len(rows), mean=mean, m2=m2))
-    return moments
+    n_rows = 0
+    for rows, has in _blocks(array, present):
+        n_rows = moments_of_rows(rows, has, found.low, found.per_span, n_rows, mean, m2)
+    return Moments(n_rows=n_rows, mean=mean, m2=m2)
 
 
 def _sparse_moments(matrix: sparse.csr_array, found: FeatureRange) -> Moments:
@@ -319,14 +311,16 @@ def _present_rows(array: Any, present: BoolArray) -> Any:
     return array if present.all() else array[present]
 
 
-def _present_blocks(
+def _blocks(
     array: npt.NDArray[Any], present: BoolArray
-) -> Iterator[npt.NDArray[Any]]:
+) -> Iterator[tuple[FloatArray, BoolArray]]:
+    """Rows as floating-point numbers, and which of them the samples have."""
+    single = array.dtype == np.float32
     for block in row_blocks(array.shape[0], array.shape[1], SCAN_ELEMENTS):
         release_pages(array)
-        rows = _present_rows(np.asarray(array[block]), present[block])
-        if len(rows):
-            yield rows
+        rows = np.asarray(array[block])
+        dtype = np.float32 if single else np.float64
+        yield np.ascontiguousarray(rows, dtype=dtype), present[block]
 
 
 def _nonzero_rows(array: ViewArray, present: BoolArray) -> int:
@@ -334,6 +328,6 @@ def _nonzero_rows(array: ViewArray, present: BoolArray) -> int:
         kept = _present_rows(array, present)
         return int(np.count_nonzero(abs(kept).sum(axis=1)))
     return sum(
-        int(np.count_nonzero(rows.any(axis=1)))
-        for rows in _present_blocks(array, present)
+        int(np.count_nonzero(rows.any(axis=1) & has))
+        for rows, has in _blocks(array, present)
     )

@@ -8,18 +8,28 @@ users are counted: the first one has the limit set, the last one has it lifted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from threading import Event, Lock, Thread
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from manyview._sklearn_compat import _openmp_effective_n_threads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Libraries with threads; looking for them takes as long as a small fit."""
+    # Those that are loaded later would be missed.
+    import scipy.linalg  # noqa: F401
+
+    return ThreadpoolController()
 
 
 class _Keeper:
@@ -33,7 +43,7 @@ class _Keeper:
 
     def _keep(self) -> None:
         try:
-            with threadpool_limits(1, "blas"):
+            with _libraries().limit(limits=1, user_api="blas"):
                 self._limited.set()
                 self._over.wait()
         finally:
@@ -86,7 +96,7 @@ def one_blas_thread() -> Iterator[None]:
 def one_thread() -> Iterator[None]:
     """The same, and one OpenMP thread for what the calling thread starts."""
     # OpenMP keeps its number per thread, so callers cannot get in each other's way.
-    with one_blas_thread(), threadpool_limits(1, "openmp"):
+    with one_blas_thread(), _libraries().limit(limits=1, user_api="openmp"):
         yield
 
 
@@ -96,15 +106,21 @@ def available_threads() -> int:
 
 
 def map_threads(
-    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    n_threads: int,
+    sizes: Sequence[int],
 ) -> list[Result]:
     """What `function` makes of every item, in their order.
 
-    The function has to spend its time without the interpreter lock.
+    The function has to spend its time without the interpreter lock. sizes : of the
+    items; the largest begin first, so that threads end together.
     """
     items = list(items)
     n_threads = min(n_threads, len(items))
     if n_threads <= 1:
         return [function(item) for item in items]
     with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, items))
+        order = sorted(range(len(items)), key=lambda place: -sizes[place])
+        running = {place: pool.submit(function, items[place]) for place in order}
+        return [running[place].result() for place in range(len(items))]

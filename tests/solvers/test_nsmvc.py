@@ -374,7 +374,7 @@ def test_large_run_equals_reference_step_by_step(assignment):
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 def test_threads_change_no_bit(assignment, monkeypatch):
-    monkeypatch.setattr(manyview._solvers._table, "BLOCK_ELEMENTS", 16 * 150)
+    monkeypatch.setattr(manyview._solvers._table, "BLOCK_ELEMENTS", 2 * (16 * 150,))
     views, labels = large_problem(1)
     alone = run_large(views, labels, assignment, n_threads=1)
     together = run_large(views, labels, assignment, n_threads=4)

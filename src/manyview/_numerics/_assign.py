@@ -47,13 +47,25 @@ def linearise(
             out_reach[v] = phi / 4.0
 
 
+@kernel(fastmath={"nnan", "nsz"})
+def smallest(values: FloatArray) -> float:
+    """The smallest of some values without NaN, infinite if there are none.
+
+    Compilers make one instruction of several comparisons only if they may ignore NaN.
+    """
+    least = np.inf
+    for j in range(values.shape[0]):
+        least = values[j] if values[j] < least else least
+    return least
+
+
 @kernel()
 def first_best(values: FloatArray, current: int, noise: float) -> int:
     """The smallest value; of those within `noise` the current one, else the first.
 
     What rounding alone could decide is a tie, and a tie is decided by its place.
     """
-    limit = values.min() + noise
+    limit = smallest(values) + noise
     if values[current] <= limit:
         return current
     best = 0
@@ -222,12 +234,7 @@ def tighten_bounds(
 @kernel()
 def _nearest_other(fused: FloatArray, label: int) -> float:
     """The smallest value of another cluster, infinite if there is none."""
-    nearest = np.inf
-    for j in range(label):
-        nearest = fused[j] if fused[j] < nearest else nearest
-    for j in range(label + 1, fused.shape[0]):
-        nearest = fused[j] if fused[j] < nearest else nearest
-    return nearest
+    return min(smallest(fused[:label]), smallest(fused[label + 1 :]))
 
 
 @kernel()
@@ -297,10 +304,7 @@ def sweep_sequential(
         if not takes_part:
             out_upper[i], out_lower[i] = 0.0, np.inf
             continue
-        best = current
-        for j in range(n_clusters):
-            if linear[j] < linear[best]:
-                best = j
+        best = first_best(linear, current, 0.0)
         if not (in_reach and _is_clear(linear, bound, best, current, noise)):
             if not exact[r]:
                 return int(i)
@@ -357,8 +361,7 @@ def sweep_majorize(
     slope, bend = np.empty(n_views), np.empty(n_views)
     reach = np.empty(n_views)
     linearise(view_losses, exponents, slope, bend, reach)
-    linear, bound = np.empty(n_clusters), np.zeros(n_clusters)
-    n_left = 0
+    linear, n_left = np.empty(n_clusters), 0
     for r in range(n_slots):
         if not out_pending[r]:
             continue
@@ -375,29 +378,24 @@ def sweep_majorize(
             own = distances[v, r, current]
             fused += weight * own
             # A perfect view: any distance gained there costs an infinite slope.
-            perfect = reach[v] == 0.0
-            pinned = pinned or perfect
+            pinned = pinned or reach[v] == 0.0
+            row = distances[v, r]
             for j in range(n_clusters):
-                delta = distances[v, r, j] - own
-                linear[j] += weight * delta
-                if perfect and delta > 0.0:
-                    linear[j] = np.inf
+                linear[j] += weight * (row[j] - own)
+            if reach[v] == 0.0:
+                for j in range(n_clusters):
+                    linear[j] = np.inf if row[j] > own else linear[j]
             noise += 2.0 * weight * rounding[v, r]
         if not takes_part:
             out_pending[r] = False
             out_upper[i], out_lower[i] = 0.0, np.inf
             continue
-        best = current
-        for j in range(n_clusters):
-            if linear[j] < linear[best]:
-                best = j
-        if exact[r]:
-            best = first_best(linear, current, noise)
-        elif pinned or not _is_clear(linear, bound, best, current, noise):
+        best = first_best(linear, current, noise if exact[r] else 0.0)
+        nearest = _nearest_other(linear, best)
+        if not exact[r] and (pinned or not nearest - noise > linear[best] + noise):
             n_left += 1
             continue
         out_pending[r] = False
-        nearest = _nearest_other(linear, best)
         # `linear` is relative to the fused distance to the current centre.
         error = noise / 2.0
         out_upper[i] = np.sqrt(max(fused + linear[best], 0.0) + error)

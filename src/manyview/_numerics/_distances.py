@@ -27,6 +27,13 @@ DIRECT_ERROR = 32 * np.finfo(np.float64).eps
 REORDER = {"reassoc", "contract"}
 
 
+# BLAS multiplies matrices of up to so many products without copying them first; of a
+# tall matrix with few columns the copy takes as long as the products. Pieces of fewer
+# rows are no gain.
+SMALL_PRODUCTS = 1_000_000
+SMALLEST_PIECE = 64
+
+
 @kernel()
 def scale_rows(
     raw: FloatArray,
@@ -73,6 +80,48 @@ def expand_distances(
             distance = sq_norms[i] - 2.0 * products[i, j] + center_norms[j]
             out[i, j] = max(distance, 0.0)
         out_rounding[i] = relative_error * (sq_norms[i] + largest)
+
+
+@kernel(fastmath=REORDER)
+def dense_distances(
+    values: FloatArray,
+    rows: IntArray,
+    columns: FloatArray,
+    sq_norms: FloatArray,
+    center_norms: FloatArray,
+    relative_error: float,
+    buffer: FloatArray,
+    out: FloatArray,
+    out_rounding: FloatArray,
+) -> None:
+    """Squared distances of scaled rows to centres, see `expand_distances`.
+
+    rows : (n_rows,), which rows of `values`, or empty for all of them; columns :
+    (n_features, n_clusters), the centres; sq_norms : (n_rows,); buffer : (any number,
+    n_features), for rows that are not side by side.
+    """
+    size = max(SMALL_PRODUCTS // columns.size, SMALLEST_PIECE)
+    if len(rows):
+        size = min(size, len(buffer))
+    products = np.empty((min(size, len(out)), columns.shape[1]), columns.dtype)
+    for start in range(0, len(out), size):
+        stop = min(start + size, len(out))
+        found = products[: stop - start]
+        if len(rows):
+            piece = buffer[: stop - start]
+            for r in range(start, stop):
+                piece[r - start] = values[rows[r]]
+            np.dot(piece, columns, found)
+        else:
+            np.dot(values[start:stop], columns, found)
+        expand_distances(
+            found,
+            sq_norms[start:stop],
+            center_norms,
+            relative_error,
+            out[start:stop],
+            out_rounding[start:stop],
+        )
 
 
 @kernel()

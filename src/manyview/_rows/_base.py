@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -95,19 +96,19 @@ class Rows(ABC):
             every = np.arange(n_rows(rows))
             self.refine(block, rows, every, centers, out, out_rounding)
             return True
-        kernels.expand_distances(
-            self._products(block, centers),
-            self.sq_norms[rows],
-            centers.sq_norms,
-            product_error(centers.columns.dtype, self.n_features),
-            out,
-            out_rounding,
-        )
+        self._expand(block, rows, centers, out, out_rounding)
         return False
 
     @abstractmethod
-    def _products(self, block: Any, centers: PreparedCenters) -> FloatArray:
-        """(n_rows, n_clusters), inner products of the rows of a block and centres."""
+    def _expand(
+        self,
+        block: Any,
+        rows: RowIndex,
+        centers: PreparedCenters,
+        out: FloatArray,
+        out_rounding: FloatArray,
+    ) -> None:
+        """`distances` from inner products, which may cancel."""
 
     @abstractmethod
     def refine(
@@ -203,6 +204,7 @@ def mean_and_scatter(
     return mean, scatter if scatter > noise else 0.0
 
 
+@cache
 def product_error(dtype: np.dtype[Any], n_features: int) -> float:
     """Relative error of a distance expanded into products of this precision.
 

@@ -1,8 +1,9 @@
-"""Dense views: rows are scaled block by block, when products or losses need them."""
+"""Dense views: rows are scaled piece by piece, when products or losses need them."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from manyview._numerics import _distances as kernels
 from manyview._numerics._gram import Points
+from manyview._numerics._moments import lengths_of_rows
 from manyview._rows import _base
 from manyview._rows._base import (
     PreparedCenters,
@@ -18,6 +20,7 @@ from manyview._rows._base import (
     Rows,
     mean_and_scatter,
     n_rows,
+    product_error,
     rounded_distances,
 )
 from manyview._scaling import ViewScale
@@ -35,16 +38,17 @@ KEEP_ROUNDED_BYTES = 64 << 20
 FLOAT32_SQUARES = (1e-20, 1e20)
 
 
-@dataclass(slots=True)
-class DenseBlock:
-    """Some rows of a view, scaled when they are first needed.
+# Values that are scaled before they are used: they stay in the processor's cache.
+PIECE_ELEMENTS = 1 << 16
+NO_ROWS = np.empty(0, dtype=np.intp)
 
-    buffer : working memory; values : what it holds, None before.
-    """
+
+@dataclass(frozen=True, slots=True)
+class DenseBlock:
+    """Some rows of a view, and working memory to scale them in."""
 
     rows: RowIndex
     buffer: FloatArray
-    values: FloatArray | None = None
 
 
 class DenseRows(Rows):
@@ -91,18 +95,17 @@ class DenseRows(Rows):
         ):
             self._array = self.scaled(slice(0, self.n_samples))
             self._is_scaled = True
-        self._summarise()
         self.dtype = self.precision
+        # For products in single precision, if the lengths of the rows allow them.
+        keep_rounded = keep_scaled and 4 * array.size <= KEEP_ROUNDED_BYTES
+        if large and keep_rounded and self.precision == np.float64:
+            self._rounded = np.empty(array.shape, dtype=np.float32)
+        self._summarise()
         low, high = FLOAT32_SQUARES
         if large and low < self.sq_norms.max(initial=0.0) < high:
             self.dtype = np.dtype(np.float32)
-        if (
-            self.dtype != self.precision
-            and keep_scaled
-            and (array.size * self.dtype.itemsize <= KEEP_ROUNDED_BYTES)
-        ):
-            rounded = np.empty(array.shape, dtype=self.dtype)
-            self._rounded = self._scale_rows(slice(0, self.n_samples), rounded)
+        else:
+            self._rounded = None
 
     def buffer(self, n_rows: int) -> FloatArray:
         return np.empty(n_rows * self.n_features, dtype=self.precision)
@@ -110,8 +113,42 @@ class DenseRows(Rows):
     def read(self, rows: RowIndex, buffer: FloatArray) -> DenseBlock:
         return DenseBlock(rows, buffer)
 
-    def _products(self, block: DenseBlock, centers: PreparedCenters) -> FloatArray:
-        return self._values(block, centers.columns.dtype) @ centers.columns
+    def _expand(
+        self,
+        block: DenseBlock,
+        rows: RowIndex,
+        centers: PreparedCenters,
+        out: FloatArray,
+        out_rounding: FloatArray,
+    ) -> None:
+        dtype = centers.columns.dtype
+        error = product_error(dtype, self.n_features)
+        sq_norms, kept = self.sq_norms[rows], self._kept(dtype)
+        if kept is not None and not isinstance(rows, slice):
+            kernels.dense_distances(
+                kept,
+                rows,
+                centers.columns,
+                sq_norms,
+                centers.sq_norms,
+                error,
+                self._room(block, self._piece_size(len(rows)), dtype),
+                out,
+                out_rounding,
+            )
+            return
+        for part, values in self._pieces(block, dtype):
+            kernels.dense_distances(
+                values,
+                NO_ROWS,
+                centers.columns,
+                sq_norms[part],
+                centers.sq_norms,
+                error,
+                values,
+                out[part],
+                out_rounding[part],
+            )
 
     def refine(
         self,
@@ -123,7 +160,7 @@ class DenseRows(Rows):
         out_rounding: FloatArray,
     ) -> None:
         kernels.direct_distances(
-            self._some_values(block, positions),
+            self.scaled(_positions(block.rows, positions)),
             positions,
             self.sq_norms[rows],
             centers.values,
@@ -140,14 +177,16 @@ class DenseRows(Rows):
         labels: IntArray,
         out: FloatArray,
     ) -> None:
-        kernels.direct_losses(
-            self._values(block, self.precision),
-            self.sq_norms[rows],
-            centers.values,
-            centers.sq_norms,
-            labels,
-            out,
-        )
+        sq_norms = self.sq_norms[rows]
+        for part, values in self._pieces(block, self.precision):
+            kernels.direct_losses(
+                values,
+                sq_norms[part],
+                centers.values,
+                centers.sq_norms,
+                labels[part],
+                out[part],
+            )
 
     def add(
         self,
@@ -157,11 +196,12 @@ class DenseRows(Rows):
         weights: FloatArray,
         out_sums: FloatArray,
     ) -> None:
-        points = self._some_values(block, positions)
-        kernels.add_rows(points, clusters, weights, out_sums)
+        some = DenseBlock(_positions(block.rows, positions), block.buffer)
+        for part, values in self._pieces(some, self.precision):
+            kernels.add_rows(values, clusters[:, part], weights[:, part], out_sums)
 
     def scaled(self, rows: RowIndex) -> FloatArray:
-        return self._values(self.read(rows, self.buffer(n_rows(rows))), self.precision)
+        return self._values(DenseBlock(rows, self.buffer(n_rows(rows))))
 
     def points(self, rows: RowIndex) -> FloatArray:
         return self.scaled(rows).astype(np.float64, copy=False)
@@ -172,7 +212,7 @@ class DenseRows(Rows):
     def distances_to(
         self, block: DenseBlock, rows: RowIndex, points: Points
     ) -> FloatArray:
-        values = self._values(block, self.precision)
+        values = self._values(block)
         if isinstance(points, np.ndarray):
             products = values @ points.T.astype(self.precision, copy=False)
         else:
@@ -202,28 +242,57 @@ class DenseRows(Rows):
         some._summarise()
         return some
 
-    def _values(self, block: DenseBlock, dtype: np.dtype[Any]) -> FloatArray:
-        """(n_rows, n_features), scaled rows of a block; missing rows are zero."""
-        if block.values is None or block.values.dtype != dtype:
-            shape = (n_rows(block.rows), self.n_features)
-            out = block.buffer.view(dtype)[: shape[0] * shape[1]].reshape(shape)
-            block.values = self._scale_rows(block.rows, out)
-        return block.values
+    def _values(self, block: DenseBlock) -> FloatArray:
+        """(n_rows, n_features), all scaled rows of a block; missing rows are zero."""
+        return self._scale_rows(block.rows, self._room(block, n_rows(block.rows)))
 
-    def _some_values(self, block: DenseBlock, positions: IntArray) -> FloatArray:
-        """(n_positions, n_features), in the precision of the view."""
-        if block.values is not None and block.values.dtype == self.precision:
-            return np.asarray(block.values[positions])
-        rows = block.rows
-        wanted = rows.start + positions if isinstance(rows, slice) else rows[positions]
-        return self.scaled(wanted)
+    def _pieces(
+        self, block: DenseBlock, dtype: np.dtype[Any]
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """The same, some rows at a time: which of the block, and their values."""
+        rows, size = block.rows, n_rows(block.rows)
+        kept = self._kept(dtype)
+        if kept is not None and isinstance(rows, slice):
+            yield slice(0, size), kept[rows]
+            return
+        step = self._piece_size(size)
+        for start in range(0, size, step):
+            part = slice(start, min(start + step, size))
+            room = self._room(block, part.stop - part.start, dtype)
+            if isinstance(rows, slice):
+                some = slice(rows.start + part.start, rows.start + part.stop)
+                yield part, self._scale_rows(some, room)
+            else:
+                yield part, self._scale_rows(rows[part], room)
+
+    def _room(
+        self, block: DenseBlock, size: int, dtype: np.dtype[Any] | None = None
+    ) -> FloatArray:
+        """Memory of a block for so many rows."""
+        memory = block.buffer.view(dtype or self.precision)
+        return memory[: size * self.n_features].reshape(size, self.n_features)
+
+    def _piece_size(self, n_rows: int) -> int:
+        return min(n_rows, max(1, PIECE_ELEMENTS // self.n_features))
+
+    def _kept(self, dtype: np.dtype[Any]) -> FloatArray | None:
+        """All rows, scaled, if they are kept in this precision."""
+        if self._is_scaled and self._array.dtype == dtype:
+            return self._array
+        rounded = self._rounded
+        return rounded if rounded is not None and rounded.dtype == dtype else None
 
     def _scale_rows(self, rows: RowIndex, out: FloatArray) -> FloatArray:
         """Scaled rows: a part of the scaled copy, or `out`, filled with them."""
-        if self._rounded is not None and out.dtype == self._rounded.dtype:
-            return self._rounded[rows]
+        kept = self._kept(out.dtype)
+        if kept is not None:
+            if isinstance(rows, slice):
+                return kept[rows]
+            # Modes other than "raise" write without a further copy.
+            kept.take(rows, axis=0, out=out, mode="clip")
+            return out
         if self._is_scaled:
-            return self._array[rows].astype(out.dtype, copy=False)
+            return self._array[rows].astype(out.dtype)
         self._bytes_mapped += _mapped_bytes(self._array, rows)
         if self._bytes_mapped > RELEASE_BYTES:
             self.release()
@@ -263,16 +332,22 @@ class DenseRows(Rows):
     def _summarise(self) -> None:
         sq_norms = np.empty(self.n_samples)
         total = np.zeros(self.n_features)
-        blocks = list(row_blocks(self.n_samples, self.n_features, SCAN_ELEMENTS))
+        blocks = list(row_blocks(self.n_samples, self.n_features, PIECE_ELEMENTS))
         buffer = self.buffer(blocks[0].stop)
         for rows in blocks:
-            block = self._values(self.read(rows, buffer), self.precision)
-            sq_norms[rows] = np.einsum("ij,ij->i", block, block, dtype=np.float64)
-            total += block.sum(axis=0, dtype=np.float64)
+            values = self._values(DenseBlock(rows, buffer))
+            lengths_of_rows(values, sq_norms[rows], total)
+            if self._rounded is not None:
+                self._rounded[rows] = values
         self.sq_norms = sq_norms
         self.mean, self.scatter = mean_and_scatter(
             total, float(sq_norms.sum()), int(self.present.sum())
         )
+
+
+def _positions(rows: RowIndex, positions: IntArray) -> IntArray:
+    """Rows of the view at some positions of a block."""
+    return rows.start + positions if isinstance(rows, slice) else rows[positions]
 
 
 def _mapped_bytes(array: npt.NDArray[Any], rows: RowIndex) -> int:

@@ -98,7 +98,8 @@ def open_views(
         _reject_overflow(rows, views.names[v])
         return rows
 
-    return tuple(map_threads(open_view, range(len(scales)), threads_for(views)))
+    sizes = [array.shape[1] for array in views.arrays]
+    return tuple(map_threads(open_view, range(len(scales)), threads_for(views), sizes))
 
 
 def _reject_overflow(rows: Rows, name: str) -> None:

@@ -16,6 +16,7 @@ from manyview._rows._base import (
     RowIndex,
     Rows,
     mean_and_scatter,
+    product_error,
     rounded_distances,
 )
 from manyview._scaling import ViewScale
@@ -69,10 +70,24 @@ class SparseRows(Rows):
             centers = centers + self._offset
         return super().prepare(centers, dtype)
 
-    def _products(self, block: IntArray, centers: PreparedCenters) -> FloatArray:
+    def _expand(
+        self,
+        block: IntArray,
+        rows: RowIndex,
+        centers: PreparedCenters,
+        out: FloatArray,
+        out_rounding: FloatArray,
+    ) -> None:
         products = np.empty((len(block), len(centers.values)))
         kernels.sparse_products(*self._entries, block, centers.columns, products)
-        return products
+        kernels.expand_distances(
+            products,
+            self.sq_norms[rows],
+            centers.sq_norms,
+            product_error(centers.columns.dtype, self.n_features),
+            out,
+            out_rounding,
+        )
 
     def refine(
         self,

@@ -300,7 +300,8 @@ def _draft(
         _anchors.self_tuning_weights(nearest, found, width, width[first], size)
         for size, width in zip(sizes, widths, strict=True)
     )
-    affinity = neighbor_affinity(*_nearest_others(distances, nearest, found))
+    others = _nearest_others(distances, first, equals, nearest, found)
+    affinity = neighbor_affinity(*others)
     values, vectors, degrees = diffusion_vectors(affinity, n_components)
     return _Draft(
         rows=rows,
@@ -332,16 +333,34 @@ def _nearest(
 
 
 def _nearest_others(
-    distances: FloatArray, nearest: IntArray, found: FloatArray
+    distances: FloatArray,
+    anchors: IntArray,
+    equals: IntArray,
+    nearest: IntArray,
+    found: FloatArray,
 ) -> tuple[IntArray, FloatArray]:
-    """Nearest other samples; `nearest`, `found` : nearest anchors and distances."""
+    """Nearest other samples, and how far they are.
+
+    anchors : positions of the anchors; equals : the anchor that each sample equals;
+    nearest, found : nearest anchors of each sample, and how far they are.
+    """
     n_samples = len(distances)
     n_neighbors = min(DIFFUSION_NEIGHBORS, n_samples - 1)
-    all_distinct = np.array_equal(nearest[:, 0], np.arange(n_samples))
-    if all_distinct and n_neighbors < nearest.shape[1]:
-        return nearest[:, 1 : n_neighbors + 1], found[:, 1 : n_neighbors + 1]
-    np.fill_diagonal(distances, np.inf)
-    return _nearest(distances, np.arange(n_samples), n_neighbors)
+    others = np.empty((n_samples, n_neighbors), dtype=np.int32)
+    apart = np.empty((n_samples, n_neighbors))
+    known = np.zeros(n_samples, dtype=bool)
+    if n_neighbors < nearest.shape[1]:
+        # The nearest anchor of a sample without equals is the sample itself. Where none
+        # of its neighbours has equals either, the others are its neighbours.
+        unique = (np.bincount(equals, minlength=n_samples) == 1)[anchors]
+        known = unique[nearest].all(axis=1)
+        others[known] = anchors[nearest[known, 1 : n_neighbors + 1]]
+        apart[known] = found[known, 1 : n_neighbors + 1]
+    rest = np.flatnonzero(~known)
+    to_others = distances[rest]
+    to_others[np.arange(len(rest)), rest] = np.inf
+    others[rest], apart[rest] = _nearest(to_others, np.arange(n_samples), n_neighbors)
+    return others, apart
 
 
 def _view_weights(drafts: Sequence[_Draft | None]) -> FloatArray:
@@ -461,19 +480,30 @@ def _weights_to_anchors(
         distances = distances[rows]
     everyone = np.arange(distances.shape[1])
     nearest, found = _nearest(distances, everyone, max(n_neighbors) + 1)
-    last = found.shape[1] - 1
-    return rows, [
-        _anchors.self_tuning_weights(
-            nearest,
-            found,
-            _anchors.local_widths(found, min(size, last), least),
-            widths,
-            min(size, last),
-        )
-        for size, widths, least in zip(
-            n_neighbors, graph.widths, graph.smallest, strict=True
-        )
-    ]
+    sizes = [min(size, found.shape[1] - 1) for size in n_neighbors]
+    per_size = zip(sizes, graph.widths, graph.smallest, strict=True)
+    return rows, [_neighborhood(nearest, found, *given) for given in per_size]
+
+
+def _neighborhood(
+    nearest: IntArray,
+    found: FloatArray,
+    size: int,
+    anchor_widths: FloatArray,
+    smallest: float,
+) -> sparse.csr_array:
+    """Weights of samples to their nearest anchors, for one neighbourhood size.
+
+    An anchor is the first of its own neighbours, so a sample that equals none has one
+    neighbour less: all that both are joined to are others.
+    """
+    width = _anchors.local_widths(found, size, smallest)
+    if size > 1:
+        new = found[:, 0] > 0.0
+        width[new] = _anchors.local_widths(found[new], size - 1, smallest)
+        found = found.copy()
+        found[new, size - 1] = np.inf
+    return _anchors.self_tuning_weights(nearest, found, width, anchor_widths, size)
 
 
 def _side_by_side(parts: Sequence[FloatArray]) -> FloatArray:

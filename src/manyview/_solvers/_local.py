@@ -109,7 +109,8 @@ class LocalSamples:
             lowest[v] = losses[v].min(where=present, initial=np.inf)
             highest[v] = losses[v].max(where=present, initial=-np.inf)
 
-        map_threads(measure_view, range(n_views), self._n_threads)
+        sizes = [view.n_features for view in self.views]
+        map_threads(measure_view, range(n_views), self._n_threads, sizes)
         self.state.losses = losses
         return LossSummary(lowest=lowest, highest=highest, total=losses.sum(axis=1))
 

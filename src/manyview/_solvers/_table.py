@@ -9,18 +9,23 @@ import numpy as np
 from manyview._rows import PreparedCenters, RowIndex, Rows, n_rows
 from manyview._typing import BoolArray, FloatArray, IntArray
 
-# Features of a block, and its distances to centres. Smaller blocks would be handled by
-# the interpreter as often as by compiled code; larger ones leave the cache.
-BLOCK_ELEMENTS = 1 << 20
+# Features of a block, at least and at most, and its distances to centres. Smaller
+# blocks are handled by the interpreter as often as by compiled code; in between, there
+# are as many as threads can share evenly.
+BLOCK_ELEMENTS = (1 << 20, 1 << 22)
+N_BLOCKS = 8
 BLOCK_DISTANCES = 1 << 22
+BLOCK_ROWS = (128, 1 << 14)
 
 
 def sample_blocks(views: tuple[Rows, ...], n_clusters: int = 1) -> list[slice]:
     """Row slices whose features, and distances to so many centres, are not too many."""
     n_samples = views[0].n_samples
     width = sum(view.n_features for view in views)
-    most = BLOCK_DISTANCES // (len(views) * n_clusters)
-    step = int(np.clip(min(BLOCK_ELEMENTS // width, most), 128, 4096))
+    fewest, most = (elements // width for elements in BLOCK_ELEMENTS)
+    even = np.clip(-(-n_samples // N_BLOCKS), fewest, most)
+    affordable = BLOCK_DISTANCES // (len(views) * n_clusters)
+    step = int(np.clip(min(even, affordable), *BLOCK_ROWS))
     return [
         slice(start, min(start + step, n_samples))
         for start in range(0, n_samples, step)

@@ -55,10 +55,10 @@ class GraphNSMVC(NSMVC):
         Number of paces until every sample takes part.
     max_iter : int, default=50
         Most iterations within one pace.
-    n_init : int, default=10
+    n_init : int, default=5
         Number of restarts. The one that leaves the smallest share of the embeddings'
         scatter unexplained wins; labels play no part in that choice. A start given as
-        an array runs once.
+        an array runs once. Embeddings need fewer restarts than features.
     init : {"k-means++", "random"}, array of labels or callable, default="k-means++"
         As in `NSMVC`, on the embeddings. A callable gets the views themselves.
     scale : str or None, default="auto"
@@ -190,7 +190,7 @@ class GraphNSMVC(NSMVC):
         pace_start: float = 0.5,
         n_paces: int = 6,
         max_iter: int = 50,
-        n_init: int = 10,
+        n_init: int = 5,
         init: str | Sequence[int] | Callable[..., Any] = "k-means++",
         scale: str | None = "auto",
         assignment: str = "sequential",
