@@ -46,7 +46,11 @@ def pack_graph(model: GraphNSMVC, arrays: Arrays) -> dict[str, Any]:
         arrays[f"maps_{v}"] = np.array(view.maps)
         arrays[f"joint_maps_{v}"] = np.array(view.joint_maps)
         arrays[f"diffusion_{v}"] = view.diffusion
-    return {"anchors": kinds, "n_neighbors": graph.n_neighbors}
+    return {
+        "anchors": kinds,
+        "n_neighbors": graph.n_neighbors,
+        "complete": graph.complete,
+    }
 
 
 def restore_graph(
@@ -78,6 +82,8 @@ def restore_graph(
         eigenvalues=arrays["graph_eigenvalues"],
         n_neighbors=tuple(content["n_neighbors"]),
         n_components=model.n_clusters,
+        # Files of old do not say so.
+        complete=content.get("complete", False),
     )
     model._slopes = arrays["slopes"]
     model._embedding_scales = tuple(
@@ -107,6 +113,10 @@ def check_graph(
         and all(type(size) is int and size > 0 for size in sizes)
         and sizes == sorted(set(sizes)),
         f"n_neighbors is {sizes!r}, not ascending positive whole numbers",
+    )
+    need(
+        isinstance(content.get("complete", False), bool),
+        "complete is neither true nor false",
     )
     need(
         isinstance(kinds, list)

@@ -14,7 +14,10 @@ from manyview import (
     GraphNSMVC,
     GraphViews,
     ViewError,
+    load_model,
+    save_model,
 )
+from manyview._views import check_views
 from manyview.datasets import load_handwritten
 from manyview.explain import explain
 from manyview.metrics import clustering_accuracy
@@ -135,6 +138,38 @@ def test_new_samples_go_to_their_rings():
     model = GraphNSMVC(3, random_state=0).fit([view[:300] for view in views])
     labels = np.concatenate([model.labels_, model.predict([v[300:] for v in views])])
     assert clustering_accuracy(truth, labels) > 0.98
+
+
+def test_views_of_new_samples_count_by_their_share_in_the_joint_graph(tmp_path):
+    views, _ = rings()
+    rng = np.random.default_rng(5)
+    others = [rng.uniform(-6.0, 6.0, size=(200, 2)) for _ in views]
+    # Among them are samples of the fit, and one that is known in one of its views.
+    for view, other in zip(views, others, strict=True):
+        other[:20] = view[:20]
+    others[0][20] = views[0][20]
+
+    model = GraphNSMVC(n_clusters=3, random_state=0).fit(views)
+    embeddings = model._open_checked(check_views(others))
+    weights = np.tile(model._slopes[:, None], 200)
+    weights[:2, 20:] *= model.graph_weights_[:, None]
+    weights /= weights.sum(axis=0)
+    expected = np.zeros((200, 3))
+    for rows, centers, weight in zip(embeddings, model._centers, weights, strict=True):
+        squares = ((rows.all_points()[:, None] - centers) ** 2).sum(axis=2)
+        expected += weight[:, None] * squares
+    labels = model.predict(others)
+    assert_array_equal(labels, expected.argmin(axis=1))
+    assert_array_equal(labels[:20], model.labels_[:20])
+    assert_allclose(model.transform(others), np.sqrt(expected), atol=1e-6)
+    assert_array_equal(labels, model.predict_proba(others).argmax(axis=1))
+    save_model(model, tmp_path / "rings.mvm")
+    stored = load_model(tmp_path / "rings.mvm")
+    assert_array_equal(stored.transform(others), model.transform(others))
+
+    # If the anchors are a part of the samples, one that is no anchor need not be new.
+    part = GraphNSMVC(n_clusters=3, n_anchors=100, random_state=0).fit(views)
+    assert all(rows.shares is None for rows in part._open_checked(check_views(others)))
 
 
 def test_third_of_the_rows_missing(blobs):

@@ -43,6 +43,7 @@ class Rows(ABC):
     """One view, scaled on reading. A block has the form that its own view reads.
 
     present : (n_samples,) bool, samples that have the view.
+    shares : (n_samples,), factors of the view's weight in fused distances, or None.
     sq_norms : (n_samples,), squared length of every scaled row, 0 where missing.
     mean : (n_features,), mean scaled row.
     scatter : summed squared distance of the scaled rows to their mean.
@@ -53,6 +54,7 @@ class Rows(ABC):
     n_samples: int
     n_features: int
     present: BoolArray
+    shares: FloatArray | None = None
     sq_norms: FloatArray
     mean: FloatArray
     scatter: float

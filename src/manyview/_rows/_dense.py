@@ -239,6 +239,7 @@ class DenseRows(Rows):
         some._rounded = None
         some.n_samples = len(rows)
         some.present = self.present[rows]
+        some.shares = None if self.shares is None else self.shares[rows]
         some._summarise()
         return some
 

@@ -181,6 +181,7 @@ class SparseRows(Rows):
         some._entries = (matrix.data, matrix.indices, matrix.indptr)
         some.n_samples = len(rows)
         some.present = self.present[rows]
+        some.shares = None if self.shares is None else self.shares[rows]
         some._summarise()
         return some
 

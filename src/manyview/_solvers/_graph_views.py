@@ -63,6 +63,7 @@ class GraphModel:
     eigenvalues : (n_components,), of the joint graph, mean over neighbourhood sizes.
     n_neighbors : neighbourhood sizes, ascending.
     n_components : columns per neighbourhood size.
+    complete : whether all samples of the fit are anchors.
     """
 
     views: tuple[AnchorGraph | None, ...]
@@ -70,6 +71,7 @@ class GraphModel:
     eigenvalues: FloatArray
     n_neighbors: tuple[int, ...]
     n_components: int
+    complete: bool
 
     @property
     def n_coordinates(self) -> int:
@@ -202,8 +204,9 @@ def learn_graphs(
         eigenvalues=eigenvalues,
         n_neighbors=n_neighbors,
         n_components=n_components,
+        complete=all_drawn,
     )
-    if len(drawn) < n_samples:
+    if not all_drawn:
         return model, None
     return model, [
         None if draft is None else (draft.rows, draft.graphs) for draft in drafts
@@ -225,12 +228,14 @@ def place(
     usable: Sequence[BoolArray],
     dtype: type[np.float32] | type[np.float64],
     placement: Placement | None = None,
+    out_known: BoolArray | None = None,
 ) -> tuple[FloatArray, ...]:
     """Embeddings of samples: one per view, the joint one, the diffusion coordinates.
 
     The embedding of a view that a sample lacks is a row of NaN. A sample without any
     usable view is at the origin of the joint ones. placement : of these samples, if
-    `learn_graphs` returned it.
+    `learn_graphs` returned it. out_known : (n_samples,), cleared for samples that equal
+    no anchor of one of their views.
     """
     n_samples = views[0].n_samples
     out = tuple(np.zeros((n_samples, width), dtype=dtype) for width in model.widths)
@@ -238,10 +243,11 @@ def place(
         _embed(model, placement, out)
         return out
     for block in row_blocks(n_samples, model.n_anchors, SCAN_ELEMENTS):
+        known = None if out_known is None else out_known[block]
         found = [
             None
             if graph is None
-            else _weights_to_anchors(graph, view, block, mask, model.n_neighbors)
+            else _weights_to_anchors(graph, view, block, mask, model.n_neighbors, known)
             for graph, view, mask in zip(model.views, views, usable, strict=True)
         ]
         _embed(model, found, tuple(part[block] for part in out))
@@ -472,6 +478,7 @@ def _weights_to_anchors(
     block: slice,
     usable: BoolArray,
     n_neighbors: tuple[int, ...],
+    out_known: BoolArray | None,
 ) -> tuple[IntArray, list[sparse.csr_array]] | None:
     """One view's part of a placement, for a block of samples."""
     rows = np.flatnonzero(usable[block])
@@ -483,6 +490,8 @@ def _weights_to_anchors(
         distances = distances[rows]
     everyone = np.arange(distances.shape[1])
     nearest, found = _nearest(distances, everyone, max(n_neighbors) + 1)
+    if out_known is not None:
+        out_known[rows[found[:, 0] > 0.0]] = False
     sizes = [min(size, found.shape[1] - 1) for size in n_neighbors]
     per_size = zip(sizes, graph.widths, graph.smallest, strict=True)
     return rows, [_neighborhood(nearest, found, *given) for given in per_size]

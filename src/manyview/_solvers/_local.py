@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +16,13 @@ from manyview._solvers._cluster_sums import ClusterSums, Moves, SweepOutcome
 from manyview._solvers._samples import LossSummary
 from manyview._solvers._screen import Screen
 from manyview._solvers._state import SampleState
-from manyview._solvers._table import DistanceTable, sample_blocks
+from manyview._solvers._table import (
+    FEWEST_BLOCKS,
+    DistanceTable,
+    loaded_ahead,
+    make_tables,
+    sample_blocks,
+)
 from manyview._threads import map_threads
 from manyview._typing import FloatArray, IntArray
 
@@ -27,8 +31,6 @@ from manyview._typing import FloatArray, IntArray
 REFINE_AHEAD = 16
 # Share of doubtful rows from which a block is loaded as a whole.
 WHOLE_BLOCK = 0.7
-# With fewer blocks, a sweep is over before threads have started.
-FEWEST_BLOCKS = 4
 # Spans that a majorizing sweep is cut into: enough for threads to end together. Each
 # has sums of its own, which together have at most so many elements.
 N_SPANS = 16
@@ -79,11 +81,7 @@ class LocalSamples:
         self._assignment = assignment
         self._blocks = sample_blocks(views, n_clusters)
         self._n_threads = n_threads if len(self._blocks) >= FEWEST_BLOCKS else 1
-        self._tables = [
-            DistanceTable(views, self._blocks[0].stop, n_clusters)
-            # A table is worked on while the others are loaded.
-            for _ in range(1 if self._n_threads == 1 else self._n_threads + 1)
-        ]
+        self._tables = make_tables(views, self._blocks, n_clusters, self._n_threads)
 
     @property
     def labels(self) -> IntArray:
@@ -236,8 +234,8 @@ class LocalSamples:
     ) -> Iterator[tuple[slice, DistanceTable, IntArray]]:
         """Block by block, a table with the rows in doubt, and these rows.
 
-        Other threads load tables ahead. Centres, and the bounds of a block that is yet
-        to come, do not change during the sweep.
+        Centres, and the bounds of a block that is yet to come, do not change during the
+        sweep.
         """
 
         def load(rows: slice, table: DistanceTable) -> IntArray:
@@ -246,21 +244,7 @@ class LocalSamples:
                 _load(table, rows, doubtful, step)
             return doubtful
 
-        if self._n_threads == 1:
-            for rows in self._blocks:
-                yield rows, self._tables[0], load(rows, self._tables[0])
-            return
-        free, ahead = list(self._tables), deque[Any]()
-        with ThreadPoolExecutor(self._n_threads) as pool:
-            for rows in self._blocks:
-                if not free:
-                    rows_before, table, doubtful = ahead.popleft()
-                    yield rows_before, table, doubtful.result()
-                    free.append(table)
-                table = free.pop()
-                ahead.append((rows, table, pool.submit(load, rows, table)))
-            for rows, table, doubtful in ahead:
-                yield rows, table, doubtful.result()
+        return loaded_ahead(self._blocks, self._tables, load)
 
     def _assign_in_turn(
         self,

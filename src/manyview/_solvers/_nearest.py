@@ -8,7 +8,14 @@ from typing import TypeAlias
 import numpy as np
 
 from manyview._rows import PreparedCenters, Rows
-from manyview._solvers._table import DistanceTable, sample_blocks
+from manyview._solvers._table import (
+    FEWEST_BLOCKS,
+    DistanceTable,
+    loaded_ahead,
+    make_tables,
+    sample_blocks,
+)
+from manyview._threads import available_threads
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 # From rows, distances (n_views, n_rows, n_clusters) and bounds on their errors
@@ -38,13 +45,17 @@ def distance_blocks(
     They are overwritten by those of the next block.
     """
     blocks = sample_blocks(views, len(centers[0]))
-    table = DistanceTable(views, blocks[0].stop, len(centers[0]))
+    n_threads = available_threads() if len(blocks) >= FEWEST_BLOCKS else 1
+    tables = make_tables(views, blocks, len(centers[0]), n_threads)
     # The distances themselves are asked for, not only which one is the smallest.
     prepared = [
         view.prepare(c, view.precision) for view, c in zip(views, centers, strict=True)
     ]
-    for rows in blocks:
+
+    def load(rows: slice, table: DistanceTable) -> None:
         table.load(rows, prepared)
+
+    for rows, table, _ in loaded_ahead(blocks, tables, load):
         yield rows, table.distances
 
 
@@ -125,6 +136,9 @@ def view_shares(views: tuple[Rows, ...], weights: FloatArray) -> FloatArray:
     """(n_views, n_samples), weight of each view for each sample; they add up to 1."""
     has = np.stack([view.present for view in views]).astype(np.float64)
     shares = weights[:, None] * has
+    for v, view in enumerate(views):
+        if view.shares is not None:
+            shares[v] *= view.shares
     # A sample whose only views weigh nothing still has nearest centres in them.
     shares = np.where(shares.sum(axis=0) > 0, shares, has)
     return np.asarray(shares / shares.sum(axis=0))

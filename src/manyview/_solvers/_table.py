@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +19,10 @@ BLOCK_ELEMENTS = (1 << 20, 1 << 22)
 N_BLOCKS = 8
 BLOCK_DISTANCES = 1 << 22
 BLOCK_ROWS = (128, 1 << 14)
+# With fewer blocks, a pass is over before threads have started.
+FEWEST_BLOCKS = 4
+
+Loaded = TypeVar("Loaded")
 
 
 def sample_blocks(views: tuple[Rows, ...], n_clusters: int = 1) -> list[slice]:
@@ -83,3 +90,38 @@ class DistanceTable:
                 self.rounding[v],
             )
         self.exact[slots] = True
+
+
+def make_tables(
+    views: tuple[Rows, ...], blocks: list[slice], n_clusters: int, n_threads: int
+) -> list[DistanceTable]:
+    """A table to work on, and one per thread that loads ahead, if there are several."""
+    n_tables = 1 if n_threads == 1 else n_threads + 1
+    return [DistanceTable(views, blocks[0].stop, n_clusters) for _ in range(n_tables)]
+
+
+def loaded_ahead(
+    blocks: list[slice],
+    tables: list[DistanceTable],
+    load: Callable[[slice, DistanceTable], Loaded],
+) -> Iterator[tuple[slice, DistanceTable, Loaded]]:
+    """Block by block, a table, and what `load` returned after loading it.
+
+    All tables but one are loaded ahead by threads, if there are several.
+    """
+    if len(tables) == 1:
+        for rows in blocks:
+            yield rows, tables[0], load(rows, tables[0])
+        return
+    free = list(tables)
+    ahead: deque[tuple[slice, DistanceTable, Future[Loaded]]] = deque()
+    with ThreadPoolExecutor(len(tables) - 1) as pool:
+        for rows in blocks:
+            if not free:
+                rows_before, table, loaded = ahead.popleft()
+                yield rows_before, table, loaded.result()
+                free.append(table)
+            table = free.pop()
+            ahead.append((rows, table, pool.submit(load, rows, table)))
+        for rows, table, loaded in ahead:
+            yield rows, table, loaded.result()

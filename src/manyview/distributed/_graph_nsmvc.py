@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -126,10 +127,9 @@ view_names_, n_features_in_
         raw = open_data(views, self.scale, None, identify=identify)
         self.scales_ = raw.scales
         random_state = random_source(self.random_state)
-        anchors = gather_rows(
-            raw, draw_anchors(raw.n_samples, self.n_anchors, random_state)
-        )
-        self._graph, _ = learn_graphs(
+        drawn = draw_anchors(raw.n_samples, self.n_anchors, random_state)
+        anchors = gather_rows(raw, drawn)
+        graph, _ = learn_graphs(
             anchors,
             usable_views(anchors, self.scales_),
             n_components=self.n_clusters,
@@ -138,6 +138,8 @@ view_names_, n_features_in_
             random_state=random_state,
             n_threads=available_threads(),
         )
+        # The anchors are all that was learned from, but may be a part of the samples.
+        self._graph = replace(graph, complete=len(drawn) == raw.n_samples)
         n_parts = len(raw.rows)
         model = shared((self._graph, self.scales_, views.names), n_parts)
         data = open_parts(

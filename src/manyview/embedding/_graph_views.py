@@ -250,11 +250,14 @@ def place_views(
     names: tuple[str, ...],
     dtype: type[np.float32] | type[np.float64],
     placement: Placement | None = None,
+    out_known: BoolArray | None = None,
 ) -> ViewSet:
-    """Embeddings of samples as views of their own."""
+    """Embeddings of samples as views of their own; parameters of `place`."""
     from manyview._solvers._graph_views import place
 
-    arrays: tuple[FloatArray, ...] = place(graph, rows, usable, dtype, placement)
+    arrays: tuple[FloatArray, ...] = place(
+        graph, rows, usable, dtype, placement, out_known
+    )
     everyone = np.ones(rows[0].n_samples, dtype=bool)
     known = [
         mask if view is not None else ~everyone
@@ -270,13 +273,24 @@ def open_embedded(
     graph: GraphModel,
     embedding_scales: tuple[ViewScale, ...],
 ) -> tuple[Rows, ...]:
-    """Scaled rows of the embeddings of samples."""
+    """Scaled rows of the embeddings of samples.
+
+    If the graphs know all samples of the fit, a sample that they do not know is new.
+    Where it lies in a view's own embedding rests on its few neighbours in that view
+    alone, so that there all views together count as one, by their shares in the joint
+    graph.
+    """
     from manyview._rows import open_views
 
     rows = open_views(views, scales)
     usable = usable_views(rows, scales)
-    placed = place_views(graph, rows, usable, views.names, np.float32)
-    return open_views(placed, embedding_scales)
+    known = np.ones(views.n_samples, dtype=bool)
+    placed = place_views(graph, rows, usable, views.names, np.float32, out_known=known)
+    embeddings = open_views(placed, embedding_scales)
+    if graph.complete:
+        for weight, embedding in zip(graph.weights, embeddings, strict=False):
+            embedding.shares = np.where(known, 1.0, weight)
+    return embeddings
 
 
 def split_views(views: ViewSet) -> list[ViewSet]:
