@@ -163,10 +163,14 @@ def weights_to_anchors(view, rows, s):
     for row in rows:
         distances = [sq_distance(row, anchor) for anchor in view["anchors"]]
         size = view["sizes"][s]
-        if min(distances) > 0 and size > 1:
+        is_new = min(distances) > 0
+        if is_new and size > 1:
             # An anchor counts itself among its neighbours; this row is none.
             size -= 1
         own = width(distances, size, view["floors"][s])
+        if is_new:
+            # The weights, exp(-distance / widths), are squared.
+            distances = [2 * distance for distance in distances]
         out.append(anchor_row(distances, size, own, view["widths"][s]))
     return np.array(out)
 

@@ -506,14 +506,15 @@ def _neighborhood(
 ) -> sparse.csr_array:
     """Weights of samples to their nearest anchors, for one neighbourhood size.
 
-    An anchor is the first of its own neighbours, so a sample that equals none has one
-    neighbour less: all that both are joined to are others.
+    An anchor is the first of its own neighbours, with the largest weight. A sample that
+    equals none has one neighbour less, and its weights are squared before they are made
+    to add up to 1: the nearest anchor stands for the sample itself.
     """
+    new = found[:, 0] > 0.0
     width = _anchors.local_widths(found, size, smallest)
+    found = np.where(new[:, None], 2.0 * found, found)
     if size > 1:
-        new = found[:, 0] > 0.0
-        width[new] = _anchors.local_widths(found[new], size - 1, smallest)
-        found = found.copy()
+        width[new] = _anchors.local_widths(found[new] / 2.0, size - 1, smallest)
         found[new, size - 1] = np.inf
     return _anchors.self_tuning_weights(nearest, found, width, anchor_widths, size)
 
