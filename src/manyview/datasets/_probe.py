@@ -35,7 +35,7 @@ READY = "ready"
 REFUSED = 3
 
 
-def probe(path: Path, options: ReadOptions, *, labels: bool = False) -> None:
+def probe(path: Path, options: ReadOptions) -> None:
     """Raise `DatasetError` if a child cannot read the file within its limits."""
     if not path.exists():
         # The reader will say so.
@@ -43,9 +43,10 @@ def probe(path: Path, options: ReadOptions, *, labels: bool = False) -> None:
     budget = Budget()
     budget.open(path)
     seconds = BASE_SECONDS + budget.stored / BYTES_PER_SECOND
-    text = json.dumps({**dataclasses.asdict(options), "is_labels": labels})
+    given = dataclasses.asdict(options)
+    del given["budget"]
     # -P: what lies in the current folder must not be imported.
-    command = [sys.executable, "-P", "-m", CHILD, str(path), text]
+    command = [sys.executable, "-P", "-m", CHILD, str(path), json.dumps(given)]
     # Without a buffer, so that readline takes one line and leaves the rest.
     pipes: dict[str, Any] = {
         "stdout": subprocess.PIPE,
@@ -101,12 +102,11 @@ def _limit_memory(stored: int) -> None:
 
 
 def _main(path: Path, options: str) -> int:
-    from manyview.datasets._read import read_labels, read_source
+    from manyview.datasets._read import read_source
 
-    stored = json.loads(options)
-    if stored["variables"] is not None:
-        stored["variables"] = tuple(stored["variables"])
-    read = read_labels if stored.pop("is_labels") else read_source
+    given = json.loads(options)
+    if given["variables"] is not None:
+        given["variables"] = tuple(given["variables"])
     budget = Budget()
     budget.open(path)
     warnings.simplefilter("ignore")
@@ -117,7 +117,7 @@ def _main(path: Path, options: str) -> int:
     sys.stdout.write(f"{READY}\n")
     sys.stdout.flush()
     try:
-        read(path, ReadOptions(**stored), Budget())
+        read_source(path, ReadOptions(**given))
     except (DatasetError, MemoryError) as error:
         sys.stdout.write(str(error) or f"{path} takes more memory than it should.")
         return REFUSED

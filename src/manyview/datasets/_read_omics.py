@@ -20,7 +20,6 @@ from manyview.datasets._source import (
     SourceView,
     TextArray,
     as_text,
-    check_text,
     text_array,
 )
 from manyview.exceptions import DatasetError, ViewError
@@ -38,9 +37,10 @@ class Part:
     ids: TextArray
 
 
-def read_omics(path: Path, options: ReadOptions, budget: Budget) -> Source:
+def read_omics(path: Path, options: ReadOptions) -> Source:
     """Read the chosen matrices, the sample names and a column of `obs` as labels."""
     read_elem = import_extra("anndata.io", "omics", path).read_elem
+    budget = options.budget
 
     def open_part(origin: str, group: Any) -> Part:
         obs = read_elem(group["obs"])
@@ -68,7 +68,7 @@ def read_omics(path: Path, options: ReadOptions, budget: Budget) -> Source:
             # A list of files goes by the names of the files.
             views = (replace(views[0], name=path.stem),)
         sources = [*parts.values()] if whole is None else [whole, *parts.values()]
-        labels = (_labels(part, options, budget) for part in sources)
+        labels = (_labels(part, options) for part in sources)
         return Source(
             views=views,
             labels=next((found for found in labels if found is not None), None),
@@ -143,14 +143,14 @@ def _stored(pick: Pick, part: Part) -> Any:
     return entries[pick.key]
 
 
-def _labels(part: Part, options: ReadOptions, budget: Budget) -> SourceLabels | None:
+def _labels(part: Part, options: ReadOptions) -> SourceLabels | None:
     if options.labels is None or options.labels not in part.obs.columns:
         return None
     column = part.obs[options.labels]
     what = f"Labels of {part.origin}"
     if column.dtype.kind in "biuf":
-        text = as_text(column.to_numpy(), what, budget)
+        text = as_text(column.to_numpy(), what, options.budget)
     else:
         cells = np.where(column.isna(), "", column.astype(str)).tolist()
-        text = text_array(cells, what, budget)
-    return SourceLabels(origin=part.origin, values=check_text(text, what), ids=part.ids)
+        text = text_array(cells, what, options.budget)
+    return SourceLabels(origin=part.origin, values=text, ids=part.ids)
