@@ -17,7 +17,6 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 from manyview.datasets._guards import HARMLESS_BYTES, MOST_EXPANSION, Budget
 from manyview.datasets._source import ReadOptions
@@ -47,13 +46,14 @@ def probe(path: Path, options: ReadOptions) -> None:
     del given["budget"]
     # -P: what lies in the current folder must not be imported.
     command = [sys.executable, "-P", "-m", CHILD, str(path), json.dumps(given)]
-    # Without a buffer, so that readline takes one line and leaves the rest.
-    pipes: dict[str, Any] = {
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.DEVNULL,
-        "bufsize": 0,
-    }
-    with subprocess.Popen(command, env=_environment(), **pipes) as child:
+    with subprocess.Popen(
+        command,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        # Without a buffer, so that readline takes one line and leaves the rest.
+        bufsize=0,
+    ) as child:
         try:
             # Imports may take long on a busy machine, and are no fault of the file.
             assert child.stdout is not None

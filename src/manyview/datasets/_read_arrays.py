@@ -157,9 +157,7 @@ def _is_vector(values: Any) -> bool:
 def _load_npy(path: Path, budget: Budget, *, mapped: bool = False) -> npt.NDArray[Any]:
     with reading(path, "npy"):
         with path.open("rb") as stream:
-            n_bytes = _promised_bytes(stream, str(path))
-            there = path.stat().st_size - stream.tell()
-        _check_complete(str(path), n_bytes, there)
+            n_bytes = _check_header(stream, path.stat().st_size, str(path))
         if not mapped:
             budget.take(path, n_bytes)
         loaded: npt.NDArray[Any] = np.load(
@@ -176,40 +174,36 @@ def load_npz(
         members = archive.infolist()
         budget.take(name, sum(member.file_size for member in members))
         for member in members:
-            origin = f"{name}, member {member.filename!r}"
             with archive.open(member) as stream:
-                n_bytes = _promised_bytes(stream, origin)
-                _check_complete(origin, n_bytes, member.file_size - stream.tell())
+                origin = f"{name}, member {member.filename!r}"
+                _check_header(stream, member.file_size, origin)
     if not isinstance(file, Path):
         file.seek(0)
     with np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
-def _promised_bytes(stream: IO[bytes], origin: str) -> int:
-    """Size of the data that an npy header announces; leaves `stream` at the data."""
+def _check_header(stream: IO[bytes], n_stored: int, origin: str) -> int:
+    """Size of the data that an npy header announces, if so much and no code follows."""
     version = np.lib.format.read_magic(stream)
     if version == (1, 0):
-        header = np.lib.format.read_array_header_1_0(stream)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
     elif version == (2, 0):
-        header = np.lib.format.read_array_header_2_0(stream)
+        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
     else:
         msg = f"{origin} has npy version {version}; expected (1, 0) or (2, 0)."
         raise DatasetError(msg)
-    shape, _, dtype = header
     if dtype.hasobject:
         msg = (
             f"{origin} holds pickled Python objects, which can run code when read; "
             "save plain numbers or text instead."
         )
         raise DatasetError(msg)
-    return math.prod(shape) * dtype.itemsize
-
-
-def _check_complete(origin: str, promised: int, there: int) -> None:
+    promised, there = math.prod(shape) * dtype.itemsize, n_stored - stream.tell()
     if promised > there:
         msg = (
             f"{origin} is cut short: its header promises {promised} bytes of data, "
             f"{there} are there."
         )
         raise DatasetError(msg)
+    return promised

@@ -83,23 +83,20 @@ def _rows(file: TextFile) -> Iterator[tuple[int, list[str]]]:
     # utf-8-sig: spreadsheets put a byte order mark before the first name.
     with io.TextIOWrapper(file.open(), encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(stream, delimiter=file.delimiter)
-        while True:
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except UnicodeDecodeError as error:
-                msg = (
-                    f"{file} is not UTF-8 text: byte 0x{error.object[error.start]:02x} "
-                    f"after line {reader.line_num}. Save it as UTF-8."
-                )
-                raise DatasetError(msg) from error
-            except csv.Error as error:
-                msg = f"{file}, line {reader.line_num}: {error}."
-                raise DatasetError(msg) from error
-            # A quoted empty cell is a row of one column; blanks alone are none.
-            if cells and (len(cells) > 1 or not cells[0] or cells[0].strip()):
-                yield reader.line_num, cells
+        try:
+            for cells in reader:
+                # A quoted empty cell is a row of one column; blanks alone are none.
+                if cells and (len(cells) > 1 or not cells[0] or cells[0].strip()):
+                    yield reader.line_num, cells
+        except UnicodeDecodeError as error:
+            msg = (
+                f"{file} is not UTF-8 text: byte 0x{error.object[error.start]:02x} "
+                f"after line {reader.line_num}. Save it as UTF-8."
+            )
+            raise DatasetError(msg) from error
+        except csv.Error as error:
+            msg = f"{file}, line {reader.line_num}: {error}."
+            raise DatasetError(msg) from error
 
 
 def _count_rows(file: TextFile, n_columns: int, named: bool) -> int:

@@ -48,7 +48,7 @@ class Table:
     labels: int | None
     columns: Mapping[int, list[str]] = field(default_factory=dict)
     numeric: tuple[int, ...] = ()
-    numbers: FloatArray | None = None
+    numbers: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     line_of: Callable[[int], int] | None = None
 
     @property
@@ -204,13 +204,13 @@ def _as_features(
     table: Table, rest: list[int], options: ReadOptions
 ) -> tuple[list[str], FloatArray]:
     """Names and values of the features, with text encoded or left out."""
-    if table.numbers is not None and rest and tuple(rest) == table.numeric:
+    if rest and tuple(rest) == table.numeric:
         return [table.names[i] for i in rest], table.numbers
     names: list[str] = []
     parts: list[FloatArray] = []
     place = {column: at for at, column in enumerate(table.numeric)}
     for column in rest:
-        if table.numbers is not None and column in place:
+        if column in place:
             names.append(table.names[column])
             parts.append(table.numbers[:, [place[column]]])
         else:
