@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -45,13 +45,13 @@ def align_sources(
         for other in named[1:]:
             _check_same_ids(named[0], other)
         return tuple(v.values for v in views), named[0].ids if named else None
-    own = [view.ids.tolist() for view in views if view.ids is not None]
-    ids = np.array(_common_samples(own, how), dtype=np.str_)
+    own = [view.ids for view in views if view.ids is not None]
+    ids = np.array(_common_samples([i.tolist() for i in own], how), dtype=np.str_)
     if not ids.size:
         msg = (
             f"No sample id occurs in all of {', '.join(v.origin for v in views)}; "
-            f"{views[0].origin} starts with {own[0][0]!r}, "
-            f"{views[1].origin} with {own[1][0]!r}."
+            f"{views[0].origin} starts with {str(own[0][0])!r}, "
+            f"{views[1].origin} with {str(own[1][0])!r}."
         )
         raise DatasetError(msg)
     return tuple(_take(view, ids) for view in views), ids
@@ -175,13 +175,13 @@ def _check_same_ids(first: SourceView, other: SourceView) -> None:
     raise DatasetError(msg)
 
 
-def _common_samples(all_ids: Sequence[Iterable[Any]], how: Alignment) -> list[Any]:
+def _common_samples(all_ids: Sequence[Collection[Any]], how: Alignment) -> list[Any]:
     """Samples of all views in the order of the first, or of any by first appearance."""
-    names = dict.fromkeys(name for ids in all_ids for name in ids)
     if how == "missing":
-        return list(names)
-    common = set(names).intersection(*all_ids)
-    return [name for name in names if name in common]
+        return list(dict.fromkeys(name for ids in all_ids for name in ids))
+    first, *others = all_ids
+    common = set(first).intersection(*others)
+    return [name for name in first if name in common]
 
 
 def _row_of(origin: str, ids: Iterable[Hashable], first_row: int) -> dict[Any, int]:

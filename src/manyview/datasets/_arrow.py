@@ -118,10 +118,12 @@ def _read_groups(
     features = table.features
     texts = [i for i in features if _is_text(kinds[i])]
     numeric = () if options.only_labels else tuple(sorted({*features} - {*texts}))
+    is_number = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
     for i in numeric:
-        if not _is_number(kinds[i]):
-            column = stream.read_row_group(0).column(order[i])
-            raise _not_numbers(table, i, column)
+        if not any(is_kind(kinds[i]) for is_kind in is_number):
+            cells = stream.read_row_group(0).column(order[i]).to_pylist()
+            row = next((at for at, cell in enumerate(cells) if cell is not None), 0)
+            raise not_a_number(table, i, row, f"{cells[row]} ({kinds[i]})")
     if options.only_labels and table.labels is None:
         # Beside known labels, other columns may hold anything.
         texts = features
@@ -137,9 +139,9 @@ def _read_groups(
     if n_read != n_rows:
         msg = f"{table.origin} promises {n_rows} rows, has {n_read}."
         raise DatasetError(msg)
-    cells = pa.concat_tables(kept)
+    text = pa.concat_tables(kept)
     columns = {
-        i: _cells(table, i, cells.column(at), options) for at, i in enumerate(texts)
+        i: _cells(table, i, text.column(at), options) for at, i in enumerate(texts)
     }
     return replace(table, columns=columns, numeric=numeric, numbers=numbers)
 
@@ -175,19 +177,6 @@ def _is_text(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    found = types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)
-    return bool(found)
-
-
-def _not_numbers(table: Table, position: int, column: Any) -> DatasetError:
-    cells = column.to_pylist()
-    row = next((i for i, cell in enumerate(cells) if cell is not None), 0)
-    return not_a_number(table, position, row, f"{cells[row]} ({column.type})")
 
 
 def _cells(table: Table, position: int, column: Any, options: ReadOptions) -> list[str]:

@@ -78,22 +78,20 @@ def fetch_file(
 
 def _find_present(info: DatasetInfo, folder: Path) -> Path | None:
     """The right file under its own or its upstream name; a wrong one is an error."""
-    wrong: list[tuple[Path, str]] = []
+    digests: dict[Path, str] = {}
     for name in (info.file, info.upstream):
-        path = folder / name if name else None
-        if path is None or not path.is_file():
+        path = folder / (name or info.file)
+        if not path.is_file():
             continue
         try:
             with path.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                digests[path] = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
             msg = f"Cannot read {path}: {error}."
             raise DatasetError(msg) from error
-        if digest == info.sha256:
+        if digests[path] == info.sha256:
             return path
-        wrong.append((path, digest))
-    if wrong:
-        path, digest = wrong[0]
+    for path, digest in digests.items():
         # It may be the user's only copy of something else: never overwrite or delete.
         msg = (
             f"{path} is not the published {info.title} file: its sha256 is {digest}, "

@@ -63,10 +63,15 @@ class Budget:
         files = path.rglob("*") if path.is_dir() else [path]
         self.stored += sum(file.stat().st_size for file in files if file.is_file())
 
+    @property
+    def allowed(self) -> int:
+        """Bytes that the files counted so far may unpack to."""
+        return max(HARMLESS_BYTES, MOST_EXPANSION * self.stored)
+
     def take(self, origin: object, n_bytes: int) -> None:
         """Count `n_bytes` of memory; refuse what is far more than the files hold."""
         self.unpacked += n_bytes
-        if self.unpacked > max(HARMLESS_BYTES, MOST_EXPANSION * self.stored):
+        if self.unpacked > self.allowed:
             msg = (
                 f"{origin} would take {self.unpacked} bytes of memory for "
                 f"{self.stored} bytes on disk, more than {MOST_EXPANSION} times its "

@@ -18,7 +18,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from manyview.datasets._guards import HARMLESS_BYTES, MOST_EXPANSION, Budget
+from manyview.datasets._guards import Budget
 from manyview.datasets._source import ReadOptions
 from manyview.exceptions import DatasetError
 
@@ -83,14 +83,13 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8:replace"}
 
 
-def _limit_memory(stored: int) -> None:
+def _limit_memory(allowed: int) -> None:
     """Let this process take what the file may unpack to, a few times over."""
     try:
         import resource
     except ImportError:
         # Windows has no such limit; the one on time stays.
         return
-    allowed = max(HARMLESS_BYTES, MOST_EXPANSION * stored)
     try:
         n_pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:
@@ -113,7 +112,7 @@ def _main(path: Path, options: str) -> int:
     for module in ("h5py", "scipy.sparse", MODULES.get(path.suffix.lower(), "zarr")):
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
-    _limit_memory(budget.stored)
+    _limit_memory(budget.allowed)
     sys.stdout.write(f"{READY}\n")
     sys.stdout.flush()
     try:

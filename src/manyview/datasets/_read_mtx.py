@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from manyview._typing import FloatArray
-from manyview.datasets._guards import Budget, clean_values, reading
+from manyview.datasets._guards import clean_values, reading
 from manyview.datasets._read_arrays import one_view
 from manyview.datasets._source import ReadOptions, Source
 from manyview.exceptions import DatasetError
@@ -25,10 +25,13 @@ def read_mtx(path: Path, options: ReadOptions) -> Source:
     """Read a Matrix Market file, samples in rows."""
     with reading(path, "Matrix Market"), path.open(encoding="utf-8") as stream:
         layout, field, symmetry = _read_banner(path, stream)
-        sizes = _read_sizes(path, stream, 3 if layout == "coordinate" else 2)
         if layout == "array":
-            values = _read_dense(path, stream, sizes, options.budget)
+            n_rows, n_columns = _read_sizes(path, stream, 2)
+            options.budget.take(path, 8 * n_rows * n_columns)
+            body = _read_body(path, stream, n_rows * n_columns, 1)
+            values = body.reshape((n_rows, n_columns), order="F")
         else:
+            sizes = _read_sizes(path, stream, 3)
             options.budget.take_sparse(path, *sizes[:2])
             values = _read_sparse(path, stream, sizes, field, symmetry)
         return one_view(path, clean_values(values, str(path)))
@@ -73,13 +76,6 @@ def _read_body(path: Path, stream: TextIO, n_rows: int, n_columns: int) -> Float
         )
         raise DatasetError(msg)
     return body
-
-
-def _read_dense(path: Path, stream: TextIO, sizes: list[int], budget: Budget) -> Any:
-    n_rows, n_columns = sizes
-    budget.take(path, 8 * n_rows * n_columns)
-    values = _read_body(path, stream, n_rows * n_columns, 1)
-    return values.reshape((n_rows, n_columns), order="F")
 
 
 def _read_sparse(
