@@ -136,7 +136,10 @@ def _check_ids(origin: str, ids: TextArray, n_rows: int) -> None:
     if empty.size:
         msg = f"{origin}: the sample id in row {empty[0] + 1} is empty."
         raise DatasetError(msg)
-    _row_of(origin, ids.tolist(), 1)
+    # Mostly in order, so that sorting takes a tenth of the time of a dictionary.
+    ordered = np.sort(ids, kind="stable")
+    if (ordered[1:] == ordered[:-1]).any():
+        _row_of(origin, ids.tolist(), 1)
 
 
 def _check_same_rows(views: Sequence[SourceView]) -> None:

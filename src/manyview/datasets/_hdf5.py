@@ -30,11 +30,7 @@ def open_hdf5(path: Path, kind: str) -> Iterator[Any]:
 def total_bytes(content: Any) -> int:
     """Size of all data sets in memory, as far as it is known before reading."""
     sizes: list[int] = []
-
-    def add(_: str, item: Any) -> None:
-        sizes.append(getattr(item, "nbytes", 0))
-
-    content.visititems(add)
+    content.visititems(lambda _, item: sizes.append(getattr(item, "nbytes", 0)))
     return sum(sizes)
 
 
