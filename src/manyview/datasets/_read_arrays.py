@@ -124,10 +124,7 @@ def _view_names(
             for name, values in variables.items()
             if values.ndim == 2 and not _is_vector(values) and name != options.labels
         )
-    for name in names:
-        if name not in variables:
-            msg = f"{path} has no variable {name!r}; it has {sorted(variables)}."
-            raise DatasetError(msg)
+    options.check_variables(path, "variable", sorted(variables))
     if not names:
         shapes = {name: values.shape for name, values in variables.items()}
         msg = f"{path} holds no matrix that could be a view, only {shapes}."

@@ -53,10 +53,7 @@ def _read_sheets(path: Path, options: ReadOptions) -> dict[str, Rows]:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
             found = {sheet.title: sheet for sheet in book.worksheets}
-            for name in options.variables or ():
-                if name not in found:
-                    msg = f"{path} has no sheet {name!r}; it has {list(found)}."
-                    raise DatasetError(msg)
+            options.check_variables(path, "sheet", found)
             sheets = {
                 name: list(_rows(path, found[name], options))
                 for name in options.variables or found

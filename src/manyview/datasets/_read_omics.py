@@ -86,10 +86,7 @@ def _modalities(
     modalities = content["mod"]
     # Groups come back sorted by name; mudata keeps the order of the user.
     names = [str(name) for name in modalities.attrs.get("mod-order", list(modalities))]
-    for name in options.variables or ():
-        if name not in names:
-            msg = f"{path} has no modality {name!r}; it has {names}."
-            raise DatasetError(msg)
+    options.check_variables(path, "modality", names)
     return {name: modalities[name] for name in options.variables or names}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -44,6 +45,13 @@ class ReadOptions:
     drop: Drop | None = None
     # Shared by all files of a call.
     budget: Budget = field(default_factory=Budget)
+
+    def check_variables(self, path: Path, what: str, there: Collection[str]) -> None:
+        """Refuse `variables` that are not `there`; `what` is said of each of them."""
+        for name in self.variables or ():
+            if name not in there:
+                msg = f"{path} has no {what} {name!r}; it has {list(there)}."
+                raise DatasetError(msg)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
