@@ -1,6 +1,6 @@
 """Data sets: shipped, downloaded, read from users' files, made up."""
 
-from manyview.datasets._align_frames import align_views
+from manyview.datasets._align import align_views
 from manyview.datasets._fetch import data_folder
 from manyview.datasets._load import (
     fetch_msrcv1,

@@ -1,9 +1,9 @@
-"""Bring the views of several files to the same samples in the same order."""
+"""Bring views to the same samples in the same order, from files and in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def align_sources(
         )
         raise DatasetError(msg)
     if samples is not None and how != "intersection":
-        found = {name for view in views for name in _ids(view)}
+        found = {n for v in views if v.ids is not None for n in v.ids.tolist()}
         ids = np.array([name for name in samples.tolist() if name in found])
         _check_ids(views[0].origin, ids, ids.size)
         return tuple(_take(view, ids) for view in views), ids
@@ -45,12 +45,13 @@ def align_sources(
         for other in named[1:]:
             _check_same_ids(named[0], other)
         return tuple(v.values for v in views), named[0].ids if named else None
-    ids = _target_ids([view.ids for view in views if view.ids is not None], how)
+    own = [view.ids for view in views if view.ids is not None]
+    ids = np.array(_common_samples([i.tolist() for i in own], how), dtype=np.str_)
     if not ids.size:
         msg = (
             f"No sample id occurs in all of {', '.join(v.origin for v in views)}; "
-            f"{views[0].origin} starts with {_ids(views[0])[0]!r}, "
-            f"{views[1].origin} with {_ids(views[1])[0]!r}."
+            f"{views[0].origin} starts with {str(own[0][0])!r}, "
+            f"{views[1].origin} with {str(own[1][0])!r}."
         )
         raise DatasetError(msg)
     return tuple(_take(view, ids) for view in views), ids
@@ -135,15 +136,10 @@ def _check_ids(origin: str, ids: TextArray, n_rows: int) -> None:
     if empty.size:
         msg = f"{origin}: the sample id in row {empty[0] + 1} is empty."
         raise DatasetError(msg)
-    order = np.argsort(ids, kind="stable")
-    again = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    if again.size:
-        first, second = order[again[0]], order[again[0] + 1]
-        msg = (
-            f"{origin}: sample id {str(ids[first])!r} occurs twice, in rows "
-            f"{first + 1} and {second + 1}. Ids must be unique."
-        )
-        raise DatasetError(msg)
+    # Mostly in order, so that sorting takes a tenth of the time of a dictionary.
+    ordered = np.sort(ids, kind="stable")
+    if (ordered[1:] == ordered[:-1]).any():
+        _row_of(origin, ids.tolist(), 1)
 
 
 def _check_same_rows(views: Sequence[SourceView]) -> None:
@@ -182,22 +178,152 @@ def _check_same_ids(first: SourceView, other: SourceView) -> None:
     raise DatasetError(msg)
 
 
-def _target_ids(all_ids: Sequence[TextArray], how: Alignment) -> TextArray:
-    """Common samples in the order of the first view, or all by first appearance."""
-    if how == "intersection":
-        common = set(all_ids[0].tolist()).intersection(*(i.tolist() for i in all_ids))
-        names = [name for name in all_ids[0].tolist() if name in common]
-    else:
-        names = list(dict.fromkeys(name for ids in all_ids for name in ids.tolist()))
-    return np.array(names, dtype=np.str_)
+def _common_samples(all_ids: Sequence[Collection[Any]], how: Alignment) -> list[Any]:
+    """Samples of all views in the order of the first, or of any by first appearance."""
+    if how == "missing":
+        return list(dict.fromkeys(name for ids in all_ids for name in ids))
+    first, *others = all_ids
+    common = set(first).intersection(*others)
+    return [name for name in first if name in common]
+
+
+def _row_of(origin: str, ids: Iterable[Hashable], first_row: int) -> dict[Any, int]:
+    """Rows by sample; messages count them from `first_row` on."""
+    row_of: dict[Any, int] = {}
+    for row, name in enumerate(ids):
+        if row_of.setdefault(name, row) != row:
+            msg = (
+                f"{origin}: sample id {name!r} occurs twice, in rows "
+                f"{row_of[name] + first_row} and {row + first_row}. Ids must be unique."
+            )
+            raise DatasetError(msg)
+    return row_of
 
 
 def _take(view: SourceView, ids: TextArray) -> View:
     """Rows of `view` in the order of `ids`, NaN where it lacks the sample."""
-    row_of = {name: row for row, name in enumerate(_ids(view))}
+    assert view.ids is not None
+    row_of = {name: row for row, name in enumerate(view.ids.tolist())}
     return take_rows(view.values, np.array([row_of.get(i, -1) for i in ids.tolist()]))
 
 
-def _ids(view: SourceView) -> list[str]:
-    assert view.ids is not None
-    return [str(name) for name in view.ids.tolist()]
+# Frames in memory
+
+
+def align_views(
+    views: Mapping[str, Any] | Sequence[Any],
+    *,
+    align: Literal["intersection", "missing"] = "intersection",
+    ids: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Bring views in memory to the same samples in the same order.
+
+    Parameters
+    ----------
+    views : list, tuple or dict of frames
+        pandas or polars frames, or AnnData objects, one row per sample.
+    align : {"intersection", "missing"}, default="intersection"
+        Keep the samples that all views have, in the order of the first view; or keep
+        all, by first appearance, with a row of NaN (null in polars) where a view lacks
+        the sample.
+    ids : str, default=None
+        The column of the frames that names the samples; it leaves the views. None means
+        the index of a pandas frame; a polars frame has none. An AnnData always goes by
+        its ``obs_names``.
+
+    Returns
+    -------
+    aligned : list or dict of frames
+        The views, of the kind they came in. Pandas frames have the samples as index.
+    sample_ids : list
+        What the samples are called, one per row.
+
+    Raises
+    ------
+    DatasetError
+        When samples have no names or the same name twice, or no sample is common.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from manyview.datasets import align_views
+    >>> heights = pd.DataFrame({"m": [1.8, 1.6]}, index=["ann", "bob"])
+    >>> ages = pd.DataFrame({"years": [30, 40, 50]}, index=["bob", "cy", "ann"])
+    >>> (first, second), people = align_views([heights, ages])
+    >>> second["years"].to_list(), people
+    ([50, 30], ['ann', 'bob'])
+    """
+    if align not in {"intersection", "missing"}:
+        msg = f"align={align!r} is unknown; expected 'intersection' or 'missing'."
+        raise DatasetError(msg)
+    named = views
+    if not isinstance(named, Mapping):
+        named = {f"view{v}": view for v, view in enumerate(named)}
+    split = {name: _split_ids(name, view, ids) for name, view in named.items()}
+    rows = {n: _row_of(f"View {n!r}", own, 0) for n, (_, own) in split.items()}
+    if not rows:
+        msg = "views is empty; pass at least one frame."
+        raise DatasetError(msg)
+    target = _common_samples(list(rows.values()), align)
+    if not target:
+        msg = f"No sample is in all of the {len(rows)} views; look at their ids."
+        raise DatasetError(msg)
+    aligned = {
+        name: _take_frame(name, view, [rows[name].get(i) for i in target], target)
+        for name, (view, _) in split.items()
+    }
+    if isinstance(views, Mapping):
+        return aligned, target
+    return list(aligned.values()), target
+
+
+def _split_ids(name: str, view: Any, column: str | None) -> tuple[Any, list[Any]]:
+    """A view without its ids, and the ids."""
+    is_annotated = hasattr(view, "obs_names")
+    if not is_annotated and not hasattr(view, "columns"):
+        msg = (
+            f"View {name!r} is a {type(view).__name__}, whose rows have no names. Pass "
+            "pandas or polars frames."
+        )
+        raise DatasetError(msg)
+    if is_annotated:
+        ids = list(view.obs_names)
+    elif column is not None:
+        if column not in view.columns:
+            msg = f"View {name!r} has no column {column!r}, which ids= names."
+            raise DatasetError(msg)
+        ids = view[column].to_list()
+        is_pandas = hasattr(view, "iloc")
+        view = view.drop(columns=column) if is_pandas else view.drop(column)
+    elif hasattr(view, "index"):
+        ids = list(view.index)
+    else:
+        msg = f"View {name!r} has no index. Name the column with the samples by ids=."
+        raise DatasetError(msg)
+    for row, sample in enumerate(ids):
+        # NaN, as only it differs from itself.
+        if sample is None or sample != sample:
+            msg = f"View {name!r}: the sample in row {row} has no id."
+            raise DatasetError(msg)
+    return view, ids
+
+
+def _take_frame(name: str, view: Any, rows: list[int | None], ids: list[Any]) -> Any:
+    """Rows of a view, NaN where there is none."""
+    if hasattr(view, "obs_names"):
+        if None in rows:
+            lacking = ids[rows.index(None)]
+            msg = (
+                f"View {name!r} is an AnnData that lacks sample {lacking!r}. Use "
+                "align='intersection', or a MuData, which knows such samples."
+            )
+            raise DatasetError(msg)
+        return view[rows]
+    if hasattr(view, "iloc"):
+        numbered = view.set_axis(range(len(view)), axis=0)
+        # A row that is not there comes back as NaN.
+        taken = numbered.reindex([-1 if row is None else row for row in rows])
+        return taken.set_axis(ids, axis=0)
+    import polars as pl
+
+    return view.select(pl.all().gather(pl.Series(rows, dtype=pl.UInt32)))

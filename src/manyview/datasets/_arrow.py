@@ -12,8 +12,8 @@ import numpy as np
 
 from manyview._typing import FloatArray
 from manyview.datasets._guards import Budget, import_extra, reading
-from manyview.datasets._roles import RawTable, Roles, assign_roles, not_a_number
-from manyview.datasets._source import ReadOptions, as_text
+from manyview.datasets._source import ReadOptions, Source, as_text
+from manyview.datasets._tables import Table, find_columns, not_a_number, split_views
 from manyview.exceptions import DatasetError
 
 CSV_BLOCK_BYTES = 1 << 21
@@ -24,10 +24,10 @@ COPY_ROWS = 1 << 14
 def parse_csv(
     stream: IO[bytes],
     delimiter: str,
-    table: RawTable,
+    table: Table,
     texts: Sequence[int],
     missing: Sequence[str],
-) -> RawTable:
+) -> Table:
     """The cells of a text table: columns `texts` as they are, all others as numbers.
 
     Raises ImportError without pyarrow, and ValueError for a row of another width than
@@ -63,13 +63,11 @@ def parse_csv(
     return replace(table, columns=columns, numeric=numeric, numbers=numbers)
 
 
-def read_parquet(
-    path: Path, options: ReadOptions, budget: Budget, *, features: bool
-) -> tuple[RawTable, Roles]:
-    """The cells of a Parquet file; a pandas index serves as sample names."""
+def read_parquet(path: Path, options: ReadOptions) -> Source:
+    """Read the view(s) and labels of a Parquet file; a pandas index names samples."""
     parquet = import_extra("pyarrow.parquet", "io", path)
     with reading(path, "parquet"), parquet.ParquetFile(path) as stream:
-        _check_footer(path, stream, budget)
+        _check_footer(path, stream, options.budget)
         schema = stream.schema_arrow
         names, order = list(schema.names), list(range(len(schema.names)))
         index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -78,10 +76,9 @@ def read_parquet(
             # Moved to the front under the name that announces sample names.
             order.insert(0, order.pop(names.index(stored_index[0])))
             names = ["", *(names[i] for i in order[1:])]
-        roles = assign_roles(path, names, options, features=features)
-        table = RawTable(origin=str(path), names=names, named=True)
-        read = _read_groups(stream, order, table, roles, budget, features)
-    return read, roles
+        table = find_columns(str(path), names, options)
+        table = _read_groups(stream, order, table, options)
+    return split_views(path, table, options)
 
 
 def _check_footer(path: Path, stream: Any, budget: Budget) -> None:
@@ -107,13 +104,8 @@ def _check_footer(path: Path, stream: Any, budget: Budget) -> None:
 
 
 def _read_groups(
-    stream: Any,
-    order: list[int],
-    table: RawTable,
-    roles: Roles,
-    budget: Budget,
-    features: bool,
-) -> RawTable:
+    stream: Any, order: list[int], table: Table, options: ReadOptions
+) -> Table:
     """Features as numbers where they are; text, sample names and labels as text.
 
     Beside the matrix, one group of rows is in memory.
@@ -123,16 +115,19 @@ def _read_groups(
     # Made anew by every access to `schema_arrow`.
     schema = stream.schema_arrow
     kinds = [schema.field(i).type for i in order]
-    texts = [i for i in roles.features if _is_text(kinds[i])]
-    numeric = tuple(sorted({*roles.features} - {*texts})) if features else ()
+    features = table.features
+    texts = [i for i in features if _is_text(kinds[i])]
+    numeric = () if options.only_labels else tuple(sorted({*features} - {*texts}))
+    is_number = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
     for i in numeric:
-        if not _is_number(kinds[i]):
-            column = stream.read_row_group(0).column(order[i])
-            raise _not_numbers(table, i, column)
-    if not features and roles.labels is None:
+        if not any(is_kind(kinds[i]) for is_kind in is_number):
+            cells = stream.read_row_group(0).column(order[i]).to_pylist()
+            row = next((at for at, cell in enumerate(cells) if cell is not None), 0)
+            raise not_a_number(table, i, row, f"{cells[row]} ({kinds[i]})")
+    if options.only_labels and table.labels is None:
         # Beside known labels, other columns may hold anything.
-        texts = list(roles.features)
-    texts += [i for i in (roles.ids, roles.labels) if i is not None]
+        texts = features
+    texts += [i for i in (table.ids, table.labels) if i is not None]
     n_rows, n_read = stream.metadata.num_rows, 0
     small = all(pa.types.is_float32(kinds[i]) for i in numeric)
     numbers = np.empty((n_rows, len(numeric)), np.float32 if small else np.float64)
@@ -144,9 +139,9 @@ def _read_groups(
     if n_read != n_rows:
         msg = f"{table.origin} promises {n_rows} rows, has {n_read}."
         raise DatasetError(msg)
-    cells = pa.concat_tables(kept)
+    text = pa.concat_tables(kept)
     columns = {
-        i: _cells(table, i, cells.column(at), budget) for at, i in enumerate(texts)
+        i: _cells(table, i, text.column(at), options) for at, i in enumerate(texts)
     }
     return replace(table, columns=columns, numeric=numeric, numbers=numbers)
 
@@ -184,23 +179,11 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    found = types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)
-    return bool(found)
-
-
-def _not_numbers(table: RawTable, position: int, column: Any) -> DatasetError:
-    cells = column.to_pylist()
-    row = next((i for i, cell in enumerate(cells) if cell is not None), 0)
-    return not_a_number(table, position, row, f"{cells[row]} ({column.type})")
-
-
-def _cells(table: RawTable, position: int, column: Any, budget: Budget) -> list[str]:
+def _cells(table: Table, position: int, column: Any, options: ReadOptions) -> list[str]:
     """Text of a column; that of missing cells is empty."""
     cells = ["" if cell is None else cell for cell in column.to_pylist()]
     if all(isinstance(cell, str) for cell in cells):
         return cells
     what = f"Column {table.names[position]!r} of {table.origin}"
-    return [str(cell) for cell in as_text(np.array(cells), what, budget).tolist()]
+    text: list[str] = as_text(np.array(cells), what, options.budget).tolist()
+    return text

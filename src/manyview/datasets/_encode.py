@@ -9,16 +9,16 @@ import numpy as np
 from manyview._typing import FloatArray
 
 
-def one_hot(name: str, cells: Sequence[str | float]) -> tuple[list[str], FloatArray]:
+def one_hot(name: str, cells: Sequence[str | None]) -> tuple[list[str], FloatArray]:
     """Names ``column=value`` and their columns; NaN where the cell is missing."""
-    values = sorted({cell for cell in cells if isinstance(cell, str)})
+    values = sorted({cell for cell in cells if cell is not None})
     place = {value: column for column, value in enumerate(values)}
     encoded = np.zeros((len(cells), len(values)))
     for row, cell in enumerate(cells):
-        if isinstance(cell, str):
-            encoded[row, place[cell]] = 1.0
-        else:
+        if cell is None:
             encoded[row] = np.nan
+        else:
+            encoded[row, place[cell]] = 1.0
     return [f"{name}={value}" for value in values], encoded
 
 

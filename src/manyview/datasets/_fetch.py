@@ -17,6 +17,7 @@ from manyview.exceptions import DatasetError
 DATA_VARIABLE = "MANYVIEW_DATA"
 RETRIES = 3
 TIMEOUT = 30.0
+FIRST_SERVER_ERROR = 500
 
 
 def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
@@ -56,10 +57,12 @@ def fetch_file(
     if present is not None:
         return present
     target = folder / info.file
-    shown = _shows_progress(progress)
+    if progress is None:
+        # Under pythonw there is no stderr at all.
+        progress = bool(sys.stderr and sys.stderr.isatty())
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _download(info, folder, _Bar(info.title) if shown else False, timeout)
+        _download(info, folder, _Bar(info.title) if progress else False, timeout)
         # pooch's temporary files are private; a data file has the rights of any other.
         umask = os.umask(0)
         os.umask(umask)
@@ -73,29 +76,22 @@ def fetch_file(
     return target
 
 
-def sha256_of(path: Path) -> str:
-    """Hexadecimal sha256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _find_present(info: DatasetInfo, folder: Path) -> Path | None:
     """The right file under its own or its upstream name; a wrong one is an error."""
-    wrong: list[tuple[Path, str]] = []
+    digests: dict[Path, str] = {}
     for name in (info.file, info.upstream):
-        path = folder / name if name else None
-        if path is None or not path.is_file():
+        path = folder / (name or info.file)
+        if not path.is_file():
             continue
         try:
-            digest = sha256_of(path)
+            with path.open("rb") as stream:
+                digests[path] = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
             msg = f"Cannot read {path}: {error}."
             raise DatasetError(msg) from error
-        if digest == info.sha256:
+        if digests[path] == info.sha256:
             return path
-        wrong.append((path, digest))
-    if wrong:
-        path, digest = wrong[0]
+    for path, digest in digests.items():
         # It may be the user's only copy of something else: never overwrite or delete.
         msg = (
             f"{path} is not the published {info.title} file: its sha256 is {digest}, "
@@ -104,13 +100,6 @@ def _find_present(info: DatasetInfo, folder: Path) -> Path | None:
         )
         raise DatasetError(msg)
     return None
-
-
-def _shows_progress(progress: bool | None) -> bool:
-    # Under pythonw there is no stderr at all.
-    return (
-        bool(sys.stderr and sys.stderr.isatty()) if progress is None else bool(progress)
-    )
 
 
 def _download(info: DatasetInfo, folder: Path, bar: Any, timeout: float) -> None:
@@ -132,31 +121,21 @@ def _download(info: DatasetInfo, folder: Path, bar: Any, timeout: float) -> None
         try:
             download(url, file, caller)
         except RequestException as error:
-            if _is_final(error):
-                # No RequestException, for pooch would try again.
-                raise _GoneError(str(error)) from error
+            answer = error.response
+            if answer is not None and answer.status_code < FIRST_SERVER_ERROR:
+                # "Not found" stays not found, and pooch does not ask again for this.
+                raise FileNotFoundError(str(error)) from error
             raise
 
     try:
         source.fetch(info.file, downloader=once)
-    except (RequestException, ValueError, _GoneError) as error:
+    except (RequestException, ValueError, FileNotFoundError) as error:
         reason = " ".join(str(error).split())
         msg = (
             f"Could not download {info.url} ({reason}). To go on without the network, "
             f"put that file, sha256 {info.sha256}, at {folder / info.file}."
         )
         raise DatasetError(msg) from error
-
-
-class _GoneError(Exception):
-    """The server has no such file."""
-
-
-def _is_final(error: Any) -> bool:
-    """Whether asking again is useless: "not found" stays not found."""
-    server_error = 500
-    response = error.response
-    return response is not None and bool(response.status_code < server_error)
 
 
 class _Bar:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from manyview._arrays import check_sparse
 from manyview._views import stored_row, suspicious_rows
 from manyview.datasets._model import View
 from manyview.exceptions import DatasetError
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 # Data up to this size is read however well it was compressed.
 HARMLESS_BYTES = 64 * 2**20
@@ -66,10 +63,15 @@ class Budget:
         files = path.rglob("*") if path.is_dir() else [path]
         self.stored += sum(file.stat().st_size for file in files if file.is_file())
 
+    @property
+    def allowed(self) -> int:
+        """Bytes that the files counted so far may unpack to."""
+        return max(HARMLESS_BYTES, MOST_EXPANSION * self.stored)
+
     def take(self, origin: object, n_bytes: int) -> None:
         """Count `n_bytes` of memory; refuse what is far more than the files hold."""
         self.unpacked += n_bytes
-        if self.unpacked > max(HARMLESS_BYTES, MOST_EXPANSION * self.stored):
+        if self.unpacked > self.allowed:
             msg = (
                 f"{origin} would take {self.unpacked} bytes of memory for "
                 f"{self.stored} bytes on disk, more than {MOST_EXPANSION} times its "
@@ -104,25 +106,21 @@ def clean_values(values: Any, origin: str) -> View:
     if values.dtype.kind not in "biuf":
         msg = f"{origin} holds {values.dtype} values; expected real numbers."
         raise DatasetError(msg)
-    if isinstance(values, np.ndarray):
-        if values.dtype not in (np.float32, np.float64):
-            values = values.astype(np.float64)
-        return np.ascontiguousarray(values)
-    return _to_csr(values, origin)
+    is_dense = isinstance(values, np.ndarray)
+    if not is_dense:
+        from scipy.sparse import csr_array
 
-
-def _to_csr(values: Any, origin: str) -> csr_array:
-    from scipy.sparse import csr_array
-
-    try:
-        sparse = csr_array(check_sparse(values))
-    except ValueError as error:
-        msg = f"{origin} is not a sound sparse matrix: {error}."
-        raise DatasetError(msg) from error
-    if sparse.dtype not in (np.float32, np.float64):
-        sparse = sparse.astype(np.float64)
-    sparse.sum_duplicates()
-    return sparse
+        try:
+            values = csr_array(check_sparse(values))
+        except ValueError as error:
+            msg = f"{origin} is not a sound sparse matrix: {error}."
+            raise DatasetError(msg) from error
+    if values.dtype not in (np.float32, np.float64):
+        values = values.astype(np.float64)
+    if not is_dense:
+        values.sum_duplicates()
+    cleaned: View = np.ascontiguousarray(values) if is_dense else values
+    return cleaned
 
 
 def check_cells(
@@ -138,25 +136,18 @@ def check_cells(
     for row in suspicious_rows(values, slice(0, values.shape[0])):
         cells = stored_row(values, row)
         bad = np.isinf(cells) if holes else ~np.isfinite(cells)
-        if bad.any() and not np.isnan(cells).all():
-            first = int(bad.argmax())
-            column = first
-            if not isinstance(values, np.ndarray):
-                column = int(values.indices[values.indptr[row] + first])
-            _refuse_cell(origin, int(row), column, float(cells[first]), columns)
-
-
-def _refuse_cell(
-    origin: str, row: int, column: int, value: float, columns: tuple[str, ...]
-) -> None:
-    name = repr(columns[column]) if columns else str(column + 1)
-    if np.isnan(value):
-        trouble = (
-            "is missing while others in its row are not. Fill it in, leave the whole "
-            "row empty (NaN) to say that the sample lacks this view, or read with "
-            "missing='keep' and impute with manyview.ViewImputer."
-        )
-    else:
-        trouble = f"is {value}. Expected a finite number."
-    msg = f"{origin}: row {row + 1}, column {name} {trouble}"
-    raise DatasetError(msg)
+        if not bad.any() or np.isnan(cells).all():
+            continue
+        first = column = int(bad.argmax())
+        if not isinstance(values, np.ndarray):
+            column = int(values.indices[values.indptr[row] + first])
+        name = repr(columns[column]) if columns else str(column + 1)
+        trouble = f"is {cells[first]}. Expected a finite number."
+        if np.isnan(cells[first]):
+            trouble = (
+                "is missing while others in its row are not. Fill it in, leave the "
+                "whole row empty (NaN) to say that the sample lacks this view, or "
+                "read with missing='keep' and impute with manyview.ViewImputer."
+            )
+        msg = f"{origin}: row {row + 1}, column {name} {trouble}"
+        raise DatasetError(msg)

@@ -30,11 +30,7 @@ def open_hdf5(path: Path, kind: str) -> Iterator[Any]:
 def total_bytes(content: Any) -> int:
     """Size of all data sets in memory, as far as it is known before reading."""
     sizes: list[int] = []
-
-    def add(_: str, item: Any) -> None:
-        sizes.append(getattr(item, "nbytes", 0))
-
-    content.visititems(add)
+    content.visititems(lambda _, item: sizes.append(getattr(item, "nbytes", 0)))
     return sum(sizes)
 
 
@@ -54,25 +50,18 @@ def check_item(path: Path, item: Any) -> None:
             msg = f"{path} has more than {MOST_ITEMS} items, so it was not opened."
             raise DatasetError(msg)
         if isinstance(item, h5py.Dataset):
-            plan = item.id.get_create_plist()
-            if plan.get_external_count():
+            if item.id.get_create_plist().get_external_count():
                 _refuse(path, f"{item.name} keeps its data in another file")
             if item.is_virtual:
                 _refuse(path, f"{item.name} is a virtual data set")
         elif isinstance(item, h5py.Group):
-            waiting += _members(path, h5py, item)
-
-
-def _members(path: Path, h5py: Any, group: Any) -> list[Any]:
-    """What a group holds; soft links stay in the file, so their ends are seen too."""
-    members = []
-    for name in group:
-        link = group.get(name, getlink=True)
-        if isinstance(link, h5py.HardLink):
-            members.append(group[name])
-        elif not isinstance(link, h5py.SoftLink):
-            _refuse(path, f"{name} is a link to another file")
-    return members
+            for name in item:
+                link = item.get(name, getlink=True)
+                if isinstance(link, h5py.HardLink):
+                    waiting.append(item[name])
+                elif not isinstance(link, h5py.SoftLink):
+                    # Soft links stay in the file, so their ends are seen too.
+                    _refuse(path, f"{name} is a link to another file")
 
 
 def _refuse(path: Path, trouble: str) -> None:

@@ -17,9 +17,8 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
-from manyview.datasets._guards import HARMLESS_BYTES, MOST_EXPANSION, Budget
+from manyview.datasets._guards import Budget
 from manyview.datasets._source import ReadOptions
 from manyview.exceptions import DatasetError
 
@@ -35,7 +34,7 @@ READY = "ready"
 REFUSED = 3
 
 
-def probe(path: Path, options: ReadOptions, *, labels: bool = False) -> None:
+def probe(path: Path, options: ReadOptions) -> None:
     """Raise `DatasetError` if a child cannot read the file within its limits."""
     if not path.exists():
         # The reader will say so.
@@ -43,16 +42,18 @@ def probe(path: Path, options: ReadOptions, *, labels: bool = False) -> None:
     budget = Budget()
     budget.open(path)
     seconds = BASE_SECONDS + budget.stored / BYTES_PER_SECOND
-    text = json.dumps({**dataclasses.asdict(options), "is_labels": labels})
+    given = dataclasses.asdict(options)
+    del given["budget"]
     # -P: what lies in the current folder must not be imported.
-    command = [sys.executable, "-P", "-m", CHILD, str(path), text]
-    # Without a buffer, so that readline takes one line and leaves the rest.
-    pipes: dict[str, Any] = {
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.DEVNULL,
-        "bufsize": 0,
-    }
-    with subprocess.Popen(command, env=_environment(), **pipes) as child:
+    command = [sys.executable, "-P", "-m", CHILD, str(path), json.dumps(given)]
+    with subprocess.Popen(
+        command,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        # Without a buffer, so that readline takes one line and leaves the rest.
+        bufsize=0,
+    ) as child:
         try:
             # Imports may take long on a busy machine, and are no fault of the file.
             assert child.stdout is not None
@@ -82,14 +83,13 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8:replace"}
 
 
-def _limit_memory(stored: int) -> None:
+def _limit_memory(allowed: int) -> None:
     """Let this process take what the file may unpack to, a few times over."""
     try:
         import resource
     except ImportError:
         # Windows has no such limit; the one on time stays.
         return
-    allowed = max(HARMLESS_BYTES, MOST_EXPANSION * stored)
     try:
         n_pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:
@@ -101,23 +101,22 @@ def _limit_memory(stored: int) -> None:
 
 
 def _main(path: Path, options: str) -> int:
-    from manyview.datasets._read import read_labels, read_source
+    from manyview.datasets._read import read_source
 
-    stored = json.loads(options)
-    if stored["variables"] is not None:
-        stored["variables"] = tuple(stored["variables"])
-    read = read_labels if stored.pop("is_labels") else read_source
+    given = json.loads(options)
+    if given["variables"] is not None:
+        given["variables"] = tuple(given["variables"])
     budget = Budget()
     budget.open(path)
     warnings.simplefilter("ignore")
     for module in ("h5py", "scipy.sparse", MODULES.get(path.suffix.lower(), "zarr")):
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
-    _limit_memory(budget.stored)
+    _limit_memory(budget.allowed)
     sys.stdout.write(f"{READY}\n")
     sys.stdout.flush()
     try:
-        read(path, ReadOptions(**stored), Budget())
+        read_source(path, ReadOptions(**given))
     except (DatasetError, MemoryError) as error:
         sys.stdout.write(str(error) or f"{path} takes more memory than it should.")
         return REFUSED

@@ -15,26 +15,21 @@ from manyview.datasets._align import (
     align_sources,
     encode_labels,
 )
-from manyview.datasets._guards import Budget, check_cells
+from manyview.datasets._arrow import read_parquet
+from manyview.datasets._guards import check_cells
 from manyview.datasets._model import MultiViewData
 from manyview.datasets._probe import PROBED, probe
-from manyview.datasets._read_arrays import (
-    read_label_array,
-    read_mtx,
-    read_npy,
-    read_npz,
-    read_zarr,
-)
-from manyview.datasets._read_excel import read_excel, read_label_excel
-from manyview.datasets._read_mat import read_label_mat, read_mat
+from manyview.datasets._read_arrays import read_npy, read_npz, read_zarr
+from manyview.datasets._read_excel import read_excel
+from manyview.datasets._read_mat import read_mat
+from manyview.datasets._read_mtx import read_mtx
 from manyview.datasets._read_omics import OMICS, read_omics
-from manyview.datasets._read_tables import read_label_table, read_table
+from manyview.datasets._read_text import read_text
 from manyview.datasets._source import (
     Drop,
     Encode,
     ReadOptions,
     Source,
-    SourceLabels,
     SourceView,
     check_unicode,
 )
@@ -44,9 +39,9 @@ from manyview.exceptions import DatasetError
 PathLike: TypeAlias = str | os.PathLike[str]
 
 TEXT_SUFFIXES = [kind + packed for packed in ("", *PACKED) for kind in DELIMITERS]
-READERS: dict[str, Callable[[Path, ReadOptions, Budget], Source]] = {
-    **dict.fromkeys(TEXT_SUFFIXES, read_table),
-    ".parquet": read_table,
+READERS: dict[str, Callable[[Path, ReadOptions], Source]] = {
+    **dict.fromkeys(TEXT_SUFFIXES, read_text),
+    ".parquet": read_parquet,
     ".xlsx": read_excel,
     ".npy": read_npy,
     ".npz": read_npz,
@@ -56,14 +51,8 @@ READERS: dict[str, Callable[[Path, ReadOptions, Budget], Source]] = {
     ".h5mu": read_omics,
     ".zarr": read_zarr,
 }
-LABEL_READERS: dict[str, Callable[[Path, ReadOptions, Budget], SourceLabels]] = {
-    **dict.fromkeys(TEXT_SUFFIXES, read_label_table),
-    ".parquet": read_label_table,
-    ".xlsx": read_label_excel,
-    ".npy": read_label_array,
-    ".npz": read_label_array,
-    ".mat": read_label_mat,
-}
+# Labels alone are not read from these.
+VIEWS_ONLY = frozenset({".mtx", ".zarr", *OMICS})
 
 
 def read_views(
@@ -177,35 +166,44 @@ def read_views(
         encode=encode,
         drop=drop,
     )
-    budget = Budget()
-    name, names, found = _read_sources(sources, options, budget, isolate)
+    names, paths = _list_paths(sources)
+    _check_applies(options, paths)
+    found = [read_source(path, options, isolate=isolate) for path in paths]
+    for path, source in zip(paths, found, strict=True):
+        if len(source.views) > 1 and not options.several_views:
+            msg = (
+                f"{path} holds {len(source.views)} views; a list takes one file per "
+                "view. Pass this path alone, or choose one with variables=."
+            )
+            raise DatasetError(msg)
     views = [view for source in found for view in source.views]
     for view in views:
-        check_unicode(
-            (view.name, *(view.feature_names or ())), f"Names in {view.origin}"
-        )
         columns = view.feature_names or ()
+        check_unicode((view.name, *columns), f"Names in {view.origin}")
         check_cells(view.values, view.origin, columns, holes=missing == "keep")
     samples = found[0].samples if len(found) == 1 else None
     values, sample_ids = align_sources(views, align, samples)
-    true_classes = [s.labels for s in found if s.labels is not None]
     if labels_file is not None:
-        label_options = ReadOptions(labels=labels, ids=ids, header=header)
-        file = Path(labels_file)
-        if isolate and file.suffix.lower() in PROBED:
-            probe(file, label_options, labels=True)
-        true_classes = [read_labels(file, label_options, budget)]
-    elif labels is not None and not true_classes:
+        label_options = ReadOptions(
+            only_labels=True,
+            labels=labels,
+            ids=ids,
+            header=header,
+            budget=options.budget,
+        )
+        found = [read_source(Path(labels_file), label_options, isolate=isolate)]
+    classes = [source.labels for source in found if source.labels is not None]
+    if labels is not None and not classes:
         msg = f"None of the files has a column or variable called {labels!r}."
         raise DatasetError(msg)
     target: IntArray | None = None
     target_names: tuple[str, ...] = ()
-    if true_classes:
+    if classes:
         n_samples = values[0].shape[0]
-        aligned = align_labels(true_classes, sample_ids, n_samples, align)
+        aligned = align_labels(classes, sample_ids, n_samples, align)
         target, target_names = encode_labels(aligned)
     return MultiViewData(
-        name=name,
+        name=stem_of(paths[0]) if options.several_views else "views",
         views=values,
         view_names=names or tuple(view.name for view in views),
         target=target,
@@ -226,64 +224,36 @@ def _feature_names(views: Sequence[SourceView]) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _read_sources(
+def _list_paths(
     sources: PathLike | Sequence[PathLike] | Mapping[str, PathLike],
-    options: ReadOptions,
-    budget: Budget,
-    isolate: bool,
-) -> tuple[str, tuple[str, ...], list[Source]]:
-    """Name of the data, names the user gave to views, and what the files hold."""
-
-    def read(path: Path) -> Source:
-        if isolate and path.suffix.lower() in PROBED:
-            probe(path, options)
-        return read_source(path, options, budget)
-
+) -> tuple[tuple[str, ...], list[Path]]:
+    """Names that the user gave to views, if any, and the files."""
     if isinstance(sources, str | os.PathLike):
-        path = Path(sources)
-        _check_applies(options, [path])
-        return stem_of(path), (), [read(path)]
+        return (), [Path(sources)]
     if not sources:
         msg = "sources is empty; pass at least one file."
         raise DatasetError(msg)
-    names: tuple[str, ...] = ()
     if isinstance(sources, Mapping):
-        names = tuple(sources)
-        sources = list(sources.values())
-    _check_applies(options, [Path(item) for item in sources])
-    found = []
-    for item in sources:
-        source = read(Path(item))
-        if len(source.views) > 1:
-            msg = (
-                f"{item} holds {len(source.views)} views; a list takes one file per "
-                "view. Pass this path alone, or choose one with variables=."
-            )
-            raise DatasetError(msg)
-        found.append(source)
-    return "views", names, found
+        return tuple(sources), [Path(path) for path in sources.values()]
+    return (), [Path(path) for path in sources]
 
 
-def read_source(path: Path, options: ReadOptions, budget: Budget) -> Source:
-    """What one file of views holds."""
-    reader = READERS[_checked_suffix(path, tuple(READERS))]
-    budget.open(path)
-    return reader(path, options, budget)
+def read_source(path: Path, options: ReadOptions, *, isolate: bool = False) -> Source:
+    """What one file holds."""
+    if isolate and path.suffix.lower() in PROBED:
+        probe(path, options)
+    reader = READERS[_checked_suffix(path, options)]
+    options.budget.open(path)
+    return reader(path, options)
 
 
-def read_labels(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:
-    """The classes that one file holds."""
-    reader = LABEL_READERS[_checked_suffix(path, tuple(LABEL_READERS))]
-    budget.open(path)
-    return reader(path, options, budget)
-
-
-def _checked_suffix(path: Path, known: tuple[str, ...]) -> str:
+def _checked_suffix(path: Path, options: ReadOptions) -> str:
     """The suffix of an existing, non-empty file that can be read."""
     suffix = suffix_of(path)
-    if path.is_dir() and suffix in known and suffix == ".zarr":
-        return suffix
+    known = [s for s in READERS if not (options.only_labels and s in VIEWS_ONLY)]
     if path.is_dir():
+        if suffix == ".zarr" and suffix in known:
+            return suffix
         msg = f"{path} is a folder; pass the files in it."
         raise DatasetError(msg)
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Read plain arrays: npy, npz (dense and sparse) and Matrix Market files."""
+"""Read plain arrays: npy, npz (dense and sparse) and zarr."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from manyview._zarr import check_chunks, check_zarr
-from manyview.datasets._guards import (
-    Budget,
-    clean_values,
-    import_extra,
-    reading,
-)
-from manyview.datasets._matrix_market import load_mtx
+from manyview.datasets._guards import Budget, clean_values, import_extra, reading
 from manyview.datasets._model import View
 from manyview.datasets._source import (
     ID_NAMES,
@@ -27,7 +21,6 @@ from manyview.datasets._source import (
     SourceLabels,
     SourceView,
     as_text,
-    check_text,
 )
 from manyview.exceptions import DatasetError
 
@@ -35,117 +28,76 @@ from manyview.exceptions import DatasetError
 MAP_BYTES = 64 * 2**20
 
 
-def read_npy(
-    path: Path,
-    options: ReadOptions,  # noqa: ARG001 - all readers take them
-    budget: Budget,
-) -> Source:
+def read_npy(path: Path, options: ReadOptions) -> Source:
     """Read one view; a big file stays on disk as a read-only memory map."""
-    values: View
+    if options.only_labels:
+        labels = {path.stem: _load_npy(path, options.budget)}
+        return source_from_variables(path, labels, replace(options, labels=path.stem))
     if path.stat().st_size <= MAP_BYTES:
-        values = clean_values(_load_npy(path, budget), str(path))
-    else:
-        values = _load_npy(path, budget, mapped=True)
-        # The estimator will look at the values; here only the header is checked.
-        clean_values(values[:1], str(path))
-    return _one_view(path, values)
+        values = _load_npy(path, options.budget)
+        return one_view(path, clean_values(values, str(path)))
+    mapped = _load_npy(path, options.budget, mapped=True)
+    # The estimator will look at the values; here only the header is checked.
+    clean_values(mapped[:1], str(path))
+    return one_view(path, mapped)
 
 
-def read_npz(path: Path, options: ReadOptions, budget: Budget) -> Source:
+def read_npz(path: Path, options: ReadOptions) -> Source:
     """Read every matrix of an npz as a view, or the one sparse matrix it holds."""
     with reading(path, "npz"):
-        arrays = load_npz(path, str(path), budget)
-    if {"format", "shape"} <= arrays.keys():
-        return _one_view(path, _load_sparse(path, arrays, budget))
-    return source_from_variables(path, arrays, options, budget)
+        arrays = load_npz(path, str(path), options.budget)
+    if options.only_labels or not {"format", "shape"} <= arrays.keys():
+        return source_from_variables(path, arrays, options)
+    from scipy.sparse import load_npz as load_sparse
+
+    with reading(path, "sparse npz"):
+        n_rows, n_columns = (int(size) for size in arrays["shape"])
+        options.budget.take_sparse(path, n_rows, n_columns)
+        return one_view(path, clean_values(load_sparse(path), str(path)))
 
 
-def read_zarr(path: Path, options: ReadOptions, budget: Budget) -> Source:
+def read_zarr(path: Path, options: ReadOptions) -> Source:
     """Read a zarr array, or every matrix of a zarr group as a view."""
     zarr = import_extra("zarr", "io", path)
     arrays = check_zarr(path)
     read = {}
     with reading(path, "zarr"):
         for name, array in arrays.items():
-            budget.take(path, array.n_bytes)
+            options.budget.take(path, array.n_bytes)
             check_chunks(array)
             stored = zarr.open_array(
                 str(array.path), mode="r", zarr_format=array.format
             )
             read[name or path.stem] = np.asarray(stored[...])
-    return source_from_variables(path, read, options, budget)
+    return source_from_variables(path, read, options)
 
 
-def read_mtx(
-    path: Path,
-    options: ReadOptions,  # noqa: ARG001 - all readers take them
-    budget: Budget,
-) -> Source:
-    """Read a Matrix Market file, samples in rows."""
-    with reading(path, "Matrix Market"):
-        values = clean_values(load_mtx(path, budget), str(path))
-    return _one_view(path, values)
-
-
-def _one_view(path: Path, values: View) -> Source:
+def one_view(path: Path, values: View) -> Source:
+    """A file that holds one matrix and no names."""
     return Source(views=(SourceView(name=path.stem, origin=str(path), values=values),))
 
 
-def read_label_array(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:
-    """Read a file that holds a vector of labels."""
-    if path.suffix.lower() == ".npy":
-        variables = {path.stem: _load_npy(path, budget)}
-        options = replace(options, labels=path.stem)
-    else:
-        with reading(path, "npz"):
-            variables = load_npz(path, str(path), budget)
-    return labels_from_variables(path, variables, options, budget)
-
-
-def labels_from_variables(
-    path: Path, variables: dict[str, Any], options: ReadOptions, budget: Budget
-) -> SourceLabels:
-    """The vector that `options` name, or the only one besides sample names."""
-    vectors = {name: values for name, values in variables.items() if is_vector(values)}
-    ids = _take_ids(path, vectors, options, budget)
-    wanted = options.labels
-    if wanted is None and len(vectors) == 1:
-        wanted = next(iter(vectors))
-    if wanted not in vectors:
-        msg = (
-            f"{path} does not say which vector holds the labels; it has "
-            f"{sorted(vectors)}. Name one with labels=."
-        )
-        raise DatasetError(msg)
-    return _as_labels(path, vectors[wanted], ids, budget)
-
-
 def source_from_variables(
-    path: Path, variables: dict[str, Any], options: ReadOptions, budget: Budget
+    path: Path, variables: dict[str, Any], options: ReadOptions
 ) -> Source:
-    """Sort named matrices and vectors into views, labels and sample names.
-
-    Vectors are never views: most are ground truth, which must not be clustered.
-    """
-    names = options.variables
-    if names is None:
-        names = tuple(
-            name
-            for name, values in variables.items()
-            if values.ndim == 2 and not is_vector(values) and name != options.labels
-        )
-    for name in names:
-        if name not in variables:
-            msg = f"{path} has no variable {name!r}; it has {sorted(variables)}."
-            raise DatasetError(msg)
-    if not names:
-        shapes = {name: values.shape for name, values in variables.items()}
-        msg = f"{path} holds no matrix that could be a view, only {shapes}."
-        raise DatasetError(msg)
-    ids = _take_ids(path, dict(variables), options, budget)
-    labels = None
-    if options.labels in variables:
-        labels = _as_labels(path, variables[options.labels], ids, budget)
+    """Sort named matrices and vectors into views, labels and sample names."""
+    names: tuple[str, ...] = ()
+    if options.only_labels:
+        variables = {name: v for name, v in variables.items() if _is_vector(v)}
+    else:
+        names = _view_names(path, variables, options)
+    ids_name, labels_name = options.ids, options.labels
+    if ids_name is None:
+        ids_name = next((name for name in variables if name.lower() in ID_NAMES), None)
+    if options.only_labels:
+        rest = [name for name in variables if name != ids_name]
+        labels_name = _label_name(path, rest, options)
+    ids = labels = None
+    if ids_name in variables:
+        ids = as_text(variables[ids_name], f"Sample ids of {path}", options.budget)
+    if labels_name in variables:
+        text = as_text(variables[labels_name], f"Labels of {path}", options.budget)
+        labels = SourceLabels(origin=str(path), values=text, ids=ids)
     views = tuple(
         SourceView(
             name=name,
@@ -158,35 +110,51 @@ def source_from_variables(
     return Source(views=views, labels=labels)
 
 
-def _as_labels(path: Path, values: Any, ids: Any, budget: Budget) -> SourceLabels:
-    what = f"Labels of {path}"
-    text = check_text(as_text(values, what, budget), what)
-    return SourceLabels(origin=str(path), values=text, ids=ids)
+def _view_names(
+    path: Path, variables: dict[str, Any], options: ReadOptions
+) -> tuple[str, ...]:
+    """The variables that were chosen, or all matrices.
+
+    Vectors are never views: most are ground truth, which must not be clustered.
+    """
+    names = options.variables
+    if names is None:
+        names = tuple(
+            name
+            for name, values in variables.items()
+            if values.ndim == 2 and not _is_vector(values) and name != options.labels
+        )
+    options.check_variables(path, "variable", sorted(variables))
+    if not names:
+        shapes = {name: values.shape for name, values in variables.items()}
+        msg = f"{path} holds no matrix that could be a view, only {shapes}."
+        raise DatasetError(msg)
+    return names
 
 
-def is_vector(values: Any) -> bool:
+def _label_name(path: Path, vectors: list[str], options: ReadOptions) -> str:
+    """The vector that was chosen, or the only one."""
+    wanted = options.labels
+    if wanted is None and len(vectors) == 1:
+        wanted = vectors[0]
+    if wanted not in vectors:
+        msg = (
+            f"{path} does not say which vector holds the labels; it has "
+            f"{sorted(vectors)}. Name one with labels=."
+        )
+        raise DatasetError(msg)
+    return wanted
+
+
+def _is_vector(values: Any) -> bool:
     """Whether this is a list of numbers; MATLAB writes those as (n, 1) or (1, n)."""
     return values.ndim == 1 or (values.ndim == 2 and 1 in values.shape)
-
-
-def _take_ids(
-    path: Path, vectors: dict[str, Any], options: ReadOptions, budget: Budget
-) -> Any:
-    """Remove the sample names from `vectors` and return them as text."""
-    wanted = options.ids
-    if wanted is None:
-        wanted = next((name for name in vectors if name.lower() in ID_NAMES), None)
-    if wanted not in vectors:
-        return None
-    return as_text(vectors.pop(wanted), f"Sample ids of {path}", budget)
 
 
 def _load_npy(path: Path, budget: Budget, *, mapped: bool = False) -> npt.NDArray[Any]:
     with reading(path, "npy"):
         with path.open("rb") as stream:
-            n_bytes = _promised_bytes(stream, str(path))
-            there = path.stat().st_size - stream.tell()
-        _check_complete(str(path), n_bytes, there)
+            n_bytes = _check_header(stream, path.stat().st_size, str(path))
         if not mapped:
             budget.take(path, n_bytes)
         loaded: npt.NDArray[Any] = np.load(
@@ -203,50 +171,36 @@ def load_npz(
         members = archive.infolist()
         budget.take(name, sum(member.file_size for member in members))
         for member in members:
-            origin = f"{name}, member {member.filename!r}"
             with archive.open(member) as stream:
-                n_bytes = _promised_bytes(stream, origin)
-                _check_complete(origin, n_bytes, member.file_size - stream.tell())
+                origin = f"{name}, member {member.filename!r}"
+                _check_header(stream, member.file_size, origin)
     if not isinstance(file, Path):
         file.seek(0)
     with np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
-def _load_sparse(path: Path, arrays: dict[str, Any], budget: Budget) -> View:
-    """The matrix that ``scipy.sparse.save_npz`` took apart."""
-    from scipy.sparse import load_npz as load_sparse
-
-    with reading(path, "sparse npz"):
-        n_rows, n_columns = (int(size) for size in arrays["shape"])
-        budget.take_sparse(path, n_rows, n_columns)
-        return clean_values(load_sparse(path), str(path))
-
-
-def _promised_bytes(stream: IO[bytes], origin: str) -> int:
-    """Size of the data that an npy header announces; leaves `stream` at the data."""
+def _check_header(stream: IO[bytes], n_stored: int, origin: str) -> int:
+    """Size of the data that an npy header announces, if so much and no code follows."""
     version = np.lib.format.read_magic(stream)
     if version == (1, 0):
-        header = np.lib.format.read_array_header_1_0(stream)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
     elif version == (2, 0):
-        header = np.lib.format.read_array_header_2_0(stream)
+        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
     else:
         msg = f"{origin} has npy version {version}; expected (1, 0) or (2, 0)."
         raise DatasetError(msg)
-    shape, _, dtype = header
     if dtype.hasobject:
         msg = (
             f"{origin} holds pickled Python objects, which can run code when read; "
             "save plain numbers or text instead."
         )
         raise DatasetError(msg)
-    return math.prod(shape) * dtype.itemsize
-
-
-def _check_complete(origin: str, promised: int, there: int) -> None:
+    promised, there = math.prod(shape) * dtype.itemsize, n_stored - stream.tell()
     if promised > there:
         msg = (
             f"{origin} is cut short: its header promises {promised} bytes of data, "
             f"{there} are there."
         )
         raise DatasetError(msg)
+    return promised

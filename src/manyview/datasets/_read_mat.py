@@ -9,20 +9,23 @@ from typing import Any
 from manyview.datasets._guards import Budget, reading
 from manyview.datasets._hdf5 import check_item, open_hdf5
 from manyview.datasets._mat5 import load_mat5
-from manyview.datasets._read_arrays import labels_from_variables, source_from_variables
-from manyview.datasets._source import ReadOptions, Source, SourceLabels
+from manyview.datasets._read_arrays import source_from_variables
+from manyview.datasets._source import ReadOptions, Source
 from manyview.exceptions import DatasetError
 
 Variables = dict[str, Any]
 
 
-def read_mat(path: Path, options: ReadOptions, budget: Budget) -> Source:
+def read_mat(path: Path, options: ReadOptions) -> Source:
     """Read the views of a MATLAB file: the entries of its cell array, or its matrices.
 
     With one cell array of matrices its entries are the views, else every matrix that
     is not a vector.
     """
-    variables = _load(path, budget)
+    variables = _load(path, options.budget)
+    if options.only_labels:
+        matrices = {k: v for k, v in variables.items() if not isinstance(v, list)}
+        return source_from_variables(path, matrices, options)
     cells = [name for name, value in variables.items() if isinstance(value, list)]
     chosen = options.variables
     if chosen is None and len(cells) > 1:
@@ -40,14 +43,7 @@ def read_mat(path: Path, options: ReadOptions, budget: Budget) -> Source:
     # Names that the file lacks are left for the message about them.
     views += [name for name in chosen if name not in variables]
     picked = replace(options, variables=tuple(views) or None)
-    return source_from_variables(path, flat, picked, budget)
-
-
-def read_label_mat(path: Path, options: ReadOptions, budget: Budget) -> SourceLabels:
-    """Read a vector of labels from a MATLAB file."""
-    variables = _load(path, budget)
-    matrices = {k: v for k, v in variables.items() if not isinstance(v, list)}
-    return labels_from_variables(path, matrices, options, budget)
+    return source_from_variables(path, flat, picked)
 
 
 def _load(path: Path, budget: Budget) -> Variables:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from manyview._annotated import Pick, pick_matrices
 from manyview._names import feature_names
-from manyview.datasets._guards import Budget, clean_values, import_extra
+from manyview.datasets._guards import clean_values, import_extra
 from manyview.datasets._hdf5 import open_hdf5, total_bytes
 from manyview.datasets._source import (
     ReadOptions,
@@ -20,7 +20,6 @@ from manyview.datasets._source import (
     SourceView,
     TextArray,
     as_text,
-    check_text,
     text_array,
 )
 from manyview.exceptions import DatasetError, ViewError
@@ -38,68 +37,64 @@ class Part:
     ids: TextArray
 
 
-def read_omics(path: Path, options: ReadOptions, budget: Budget) -> Source:
+def read_omics(path: Path, options: ReadOptions) -> Source:
     """Read the chosen matrices, the sample names and a column of `obs` as labels."""
     read_elem = import_extra("anndata.io", "omics", path).read_elem
 
     def open_part(origin: str, group: Any) -> Part:
         obs = read_elem(group["obs"])
         cells = [str(name).strip() for name in obs.index]
-        ids = text_array(cells, f"Names in {origin}", budget)
+        ids = text_array(cells, f"Names in {origin}", options.budget)
         return Part(origin=origin, group=group, obs=obs, ids=ids)
 
     with open_hdf5(path, "an annotated HDF5 file") as content:
-        budget.take(path, total_bytes(content))
-        if "mod" in content:
-            groups = _modalities(path, content["mod"], options)
-            parts: dict[str | None, Part] = {
-                name: open_part(f"{path}, modality {name!r}", group)
-                for name, group in groups.items()
-            }
-            whole = open_part(str(path), content) if "obs" in content else None
-        else:
-            _refuse_variables(path, options)
-            parts, whole = {None: open_part(str(path), content)}, None
-        picks = _picks(path, parts, options)
-        views = tuple(
-            _read_view(pick, parts[pick.modality], read_elem, budget) for pick in picks
-        )
-        if None in parts and len(views) == 1 and not options.several_views:
+        options.budget.take(path, total_bytes(content))
+        groups = _modalities(path, content, options)
+        # The whole file is the part None; only in an h5mu it may be without `obs`.
+        parts: dict[str | None, Part] = {}
+        if groups is None or "obs" in content:
+            parts[None] = open_part(str(path), content)
+        for name, group in (groups or {}).items():
+            parts[name] = open_part(f"{path}, modality {name!r}", group)
+        views = [
+            _read_view(pick, parts[pick.modality], read_elem, options)
+            for pick in _picks(path, groups, options)
+        ]
+        if groups is None and len(views) == 1 and not options.several_views:
             # A list of files goes by the names of the files.
-            views = (replace(views[0], name=path.stem),)
-        sources = [*parts.values()] if whole is None else [whole, *parts.values()]
-        labels = (_labels(part, options, budget) for part in sources)
+            views = [replace(views[0], name=path.stem)]
+        labels = (_labels(part, options) for part in parts.values())
         return Source(
-            views=views,
+            views=tuple(views),
             labels=next((found for found in labels if found is not None), None),
-            samples=None if whole is None else whole.ids,
+            samples=parts[None].ids if groups and None in parts else None,
         )
 
 
-def _modalities(path: Path, modalities: Any, options: ReadOptions) -> dict[str, Any]:
+def _modalities(
+    path: Path, content: Any, options: ReadOptions
+) -> dict[str, Any] | None:
+    """Groups of the modalities that were chosen, or of all; None in an h5ad."""
+    if "mod" not in content:
+        if options.variables is not None:
+            msg = (
+                f"{path} has no modalities for variables= to choose; choose its "
+                "matrices with use_rep= and layer=."
+            )
+            raise DatasetError(msg)
+        return None
+    modalities = content["mod"]
     # Groups come back sorted by name; mudata keeps the order of the user.
     names = [str(name) for name in modalities.attrs.get("mod-order", list(modalities))]
-    for name in options.variables or ():
-        if name not in names:
-            msg = f"{path} has no modality {name!r}; it has {names}."
-            raise DatasetError(msg)
+    options.check_variables(path, "modality", names)
     return {name: modalities[name] for name in options.variables or names}
 
 
-def _refuse_variables(path: Path, options: ReadOptions) -> None:
-    if options.variables is not None:
-        msg = (
-            f"{path} has no modalities for variables= to choose; choose its matrices "
-            "with use_rep= and layer=."
-        )
-        raise DatasetError(msg)
-
-
 def _picks(
-    path: Path, parts: Mapping[str | None, Part], options: ReadOptions
+    path: Path, groups: dict[str, Any] | None, options: ReadOptions
 ) -> tuple[Pick, ...]:
-    names = None if None in parts else [str(name) for name in parts]
     try:
+        names = None if groups is None else list(groups)
         return pick_matrices(names, options.use_rep, options.layer)
     except ViewError as error:
         msg = f"{path}: {error}"
@@ -107,7 +102,7 @@ def _picks(
 
 
 def _read_view(
-    pick: Pick, part: Part, read_elem: Callable[[Any], Any], budget: Budget
+    pick: Pick, part: Part, read_elem: Callable[[Any], Any], options: ReadOptions
 ) -> SourceView:
     matrix = read_elem(_stored(pick, part))
     features = feature_names(matrix)
@@ -116,7 +111,7 @@ def _read_view(
     if hasattr(matrix, "to_numpy"):
         matrix = matrix.to_numpy()
     if not isinstance(matrix, np.ndarray):
-        budget.take_sparse(part.origin, *matrix.shape)
+        options.budget.take_sparse(part.origin, *matrix.shape)
     return SourceView(
         name=pick.view,
         origin=part.origin,
@@ -143,14 +138,14 @@ def _stored(pick: Pick, part: Part) -> Any:
     return entries[pick.key]
 
 
-def _labels(part: Part, options: ReadOptions, budget: Budget) -> SourceLabels | None:
+def _labels(part: Part, options: ReadOptions) -> SourceLabels | None:
     if options.labels is None or options.labels not in part.obs.columns:
         return None
     column = part.obs[options.labels]
     what = f"Labels of {part.origin}"
     if column.dtype.kind in "biuf":
-        text = as_text(column.to_numpy(), what, budget)
+        text = as_text(column.to_numpy(), what, options.budget)
     else:
         cells = np.where(column.isna(), "", column.astype(str)).tolist()
-        text = text_array(cells, what, budget)
-    return SourceLabels(origin=part.origin, values=check_text(text, what), ids=part.ids)
+        text = text_array(cells, what, options.budget)
+    return SourceLabels(origin=part.origin, values=text, ids=part.ids)

@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 
 from manyview.datasets._arrow import parse_csv
-from manyview.datasets._guards import Budget
-from manyview.datasets._roles import (
+from manyview.datasets._source import ReadOptions, Source
+from manyview.datasets._tables import (
     MISSING_CELLS,
-    RawTable,
-    Roles,
+    Table,
     as_float,
-    assign_roles,
-    is_header,
+    find_columns,
+    name_columns,
+    split_views,
 )
-from manyview.datasets._source import ReadOptions
 from manyview.datasets._text_file import TextFile, open_text
 from manyview.exceptions import DatasetError
 
@@ -37,21 +36,17 @@ QUICK_MISSING = sorted(
 CHUNK_BYTES = 1 << 24
 
 
-def read_text(
-    path: Path, options: ReadOptions, budget: Budget, *, features: bool
-) -> tuple[RawTable, Roles]:
-    """The cells of a text table; only ids and labels without `features`."""
-    file = open_text(path, budget)
+def read_text(path: Path, options: ReadOptions) -> Source:
+    """Read the view(s), sample names and labels of a text table."""
+    file = open_text(path, options.budget)
     rows = _rows(file)
-    first = next(rows, (0, None))[1]
+    _, first = next(rows, (0, None))
     if first is None:
         msg = f"{path} has no rows."
         raise DatasetError(msg)
-    named = is_header(first) if options.header is None else options.header
-    # Without a header columns are counted as a reader of the file would.
-    names = [cell.strip() if named else str(i + 1) for i, cell in enumerate(first)]
-    roles = assign_roles(path, names, options, features=features)
-    below = next(rows, (0, None))[1] if named else first
+    names, named = name_columns(first, options)
+    table = find_columns(str(path), names, options, named=named)
+    _, below = next(rows, (0, None)) if named else (0, first)
     if below is None:
         msg = f"{path} has a header and no rows below it."
         raise DatasetError(msg)
@@ -59,21 +54,28 @@ def read_text(
     def line_of(row: int) -> int:
         return next(itertools.islice(_rows(file), row + named, None), (0, []))[0]
 
-    table = RawTable(origin=str(path), names=names, named=named, line_of=line_of)
-    others = [i for i in (roles.ids, roles.labels) if i is not None]
-    wanted = list(range(len(names)))
-    if not features:
+    table = replace(table, line_of=line_of)
+    return split_views(path, _read_cells(file, table, below, options), options)
+
+
+def _read_cells(
+    file: TextFile, table: Table, first: list[str], options: ReadOptions
+) -> Table:
+    """The table with the cells of the columns that are needed."""
+    others = [i for i in (table.ids, table.labels) if i is not None]
+    wanted = list(range(len(table.names)))
+    if options.only_labels:
         wanted = sorted(others) if len(others) == 2 else wanted
-        return _parse_by_pandas(file, table, wanted, wanted), roles
+        return _parse_by_pandas(file, table, wanted, wanted)
     # The first row tells which columns hold text; if a later one does not agree, all
     # cells are looked at one by one.
-    pairs = zip(wanted, below, strict=False)
+    pairs = zip(wanted, first, strict=False)
     texts = [i for i, cell in pairs if i in others or as_float(cell) is None]
     try:
         with file.open() as stream:
-            return parse_csv(stream, file.delimiter, table, texts, QUICK_MISSING), roles
+            return parse_csv(stream, file.delimiter, table, texts, QUICK_MISSING)
     except (ImportError, ValueError):
-        return _parse_by_pandas(file, table, wanted, texts), roles
+        return _parse_by_pandas(file, table, wanted, texts)
 
 
 def _rows(file: TextFile) -> Iterator[tuple[int, list[str]]]:
@@ -81,23 +83,20 @@ def _rows(file: TextFile) -> Iterator[tuple[int, list[str]]]:
     # utf-8-sig: spreadsheets put a byte order mark before the first name.
     with io.TextIOWrapper(file.open(), encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(stream, delimiter=file.delimiter)
-        while True:
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except UnicodeDecodeError as error:
-                msg = (
-                    f"{file} is not UTF-8 text: byte 0x{error.object[error.start]:02x} "
-                    f"after line {reader.line_num}. Save it as UTF-8."
-                )
-                raise DatasetError(msg) from error
-            except csv.Error as error:
-                msg = f"{file}, line {reader.line_num}: {error}."
-                raise DatasetError(msg) from error
-            # A quoted empty cell is a row of one column; blanks alone are none.
-            if cells and (len(cells) > 1 or not cells[0] or cells[0].strip()):
-                yield reader.line_num, cells
+        try:
+            for cells in reader:
+                # A quoted empty cell is a row of one column; blanks alone are none.
+                if cells and (len(cells) > 1 or not cells[0] or cells[0].strip()):
+                    yield reader.line_num, cells
+        except UnicodeDecodeError as error:
+            msg = (
+                f"{file} is not UTF-8 text: byte 0x{error.object[error.start]:02x} "
+                f"after line {reader.line_num}. Save it as UTF-8."
+            )
+            raise DatasetError(msg) from error
+        except csv.Error as error:
+            msg = f"{file}, line {reader.line_num}: {error}."
+            raise DatasetError(msg) from error
 
 
 def _count_rows(file: TextFile, n_columns: int, named: bool) -> int:
@@ -142,8 +141,8 @@ def _count_plain(file: TextFile, n_columns: int) -> int | None:
 
 
 def _parse_by_pandas(
-    file: TextFile, table: RawTable, wanted: Sequence[int], texts: Sequence[int]
-) -> RawTable:
+    file: TextFile, table: Table, wanted: Sequence[int], texts: Sequence[int]
+) -> Table:
     """Columns `wanted`: all as text, if those not in `texts` are not numbers only."""
     n_rows = _count_rows(file, len(table.names), table.named)
     numeric = tuple(sorted({*wanted} - {*texts}))
@@ -172,7 +171,7 @@ def _parse_by_pandas(
 
 
 def _read_frame(
-    file: TextFile, table: RawTable, wanted: Sequence[int], numeric: Sequence[int]
+    file: TextFile, table: Table, wanted: Sequence[int], numeric: Sequence[int]
 ) -> Any:
     import pandas as pd
 

@@ -79,15 +79,13 @@ class DatasetInfo:
 
 
 def _parse(name: str, table: dict[str, Any]) -> DatasetInfo:
-    views = tuple(
-        ViewInfo(**{**view, "columns": tuple(view["columns"])})
-        if "columns" in view
-        else ViewInfo(**view)
-        for view in table.pop("views")
-    )
+    for view in table["views"]:
+        if "columns" in view:
+            view["columns"] = tuple(view["columns"])
+    table["views"] = tuple(ViewInfo(**view) for view in table["views"])
     table["target_names"] = tuple(table["target_names"])
     table["description"] = " ".join(table["description"].split())
-    return DatasetInfo(name=name, views=views, **table)
+    return DatasetInfo(name=name, **table)
 
 
 @cache

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,8 @@ ID_NAMES = frozenset({"", "id", "ids", "index", "sample", "sample_id", "sample_i
 class ReadOptions:
     """The options of ``read_views`` that concern a single file."""
 
+    # Read the classes of the samples and nothing else.
+    only_labels: bool = False
     labels: str | None = None
     ids: str | None = None
     header: bool | None = None
@@ -40,6 +43,15 @@ class ReadOptions:
     # What becomes of text among the features; without either it is refused.
     encode: Encode | None = None
     drop: Drop | None = None
+    # Shared by all files of a call.
+    budget: Budget = field(default_factory=Budget)
+
+    def check_variables(self, path: Path, what: str, there: Collection[str]) -> None:
+        """Refuse `variables` that are not `there`; `what` is said of each of them."""
+        for name in self.variables or ():
+            if name not in there:
+                msg = f"{path} has no {what} {name!r}; it has {list(there)}."
+                raise DatasetError(msg)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +73,16 @@ class SourceLabels:
     values: TextArray
     ids: TextArray | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a sample without a class and say where it is."""
+        empty = np.flatnonzero(self.values == "")
+        if empty.size:
+            msg = (
+                f"Labels of {self.origin} are empty in row {empty[0] + 1}; every "
+                "sample needs one."
+            )
+            raise DatasetError(msg)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
@@ -69,7 +91,7 @@ class Source:
     samples : all samples in order, where views of the file may lack some.
     """
 
-    views: tuple[SourceView, ...]
+    views: tuple[SourceView, ...] = ()
     labels: SourceLabels | None = None
     samples: TextArray | None = None
 
@@ -132,12 +154,3 @@ def _spell(value: object) -> str:
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.17g}"
     return str(value).strip()
-
-
-def check_text(values: TextArray, what: str) -> TextArray:
-    """Refuse an empty name and say where it is."""
-    empty = np.flatnonzero(values == "")
-    if empty.size:
-        msg = f"{what} are empty in row {empty[0] + 1}; every sample needs one."
-        raise DatasetError(msg)
-    return values

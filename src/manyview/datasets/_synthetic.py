@@ -10,7 +10,6 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -63,16 +62,44 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
-    """Checked parameters of made-up views."""
+    """The parameters that ``make_views`` and ``write_views`` share."""
 
     n_samples: int
     n_clusters: int
     n_features: tuple[int, ...]
     separation: float
-    corrupt: tuple[int, ...]
+    corrupt: frozenset[int]
     outliers: float
     missing: float
     seed: int
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that make no views."""
+        widths = self.n_features
+        if not widths or any(d < 1 for d in widths):
+            msg = f"n_features={widths} must give at least one feature to each view."
+            raise DatasetError(msg)
+        if not 1 <= self.n_clusters <= self.n_samples:
+            msg = (
+                f"n_clusters={self.n_clusters} must lie between 1 and "
+                f"n_samples={self.n_samples}."
+            )
+            raise DatasetError(msg)
+        if self.separation < 0:
+            msg = f"separation={self.separation} must not be negative."
+            raise DatasetError(msg)
+        bad = sorted(self.corrupt - set(range(len(widths))))
+        if bad:
+            msg = f"corrupt names view {bad[0]}; the views are 0 to {len(widths) - 1}."
+            raise DatasetError(msg)
+        for name in ("outliers", "missing"):
+            share = getattr(self, name)
+            if not 0 <= share < 1:
+                msg = f"{name}={share} must be a share of the samples, in [0, 1)."
+                raise DatasetError(msg)
+        if self.missing and len(widths) == 1:
+            msg = "missing needs two views or more: with one, a sample has nothing."
+            raise DatasetError(msg)
 
     @property
     def view_names(self) -> tuple[str, ...]:
@@ -127,51 +154,6 @@ class Recipe:
         )
 
 
-def make_recipe(
-    n_samples: int,
-    n_clusters: int,
-    n_features: Sequence[int],
-    *,
-    separation: float,
-    corrupt: Sequence[int],
-    outliers: float,
-    missing: float,
-    random_state: RandomState,
-) -> Recipe:
-    """Check the parameters that ``make_views`` and ``write_views`` share."""
-    widths = tuple(n_features)
-    if not widths or any(d < 1 for d in widths):
-        msg = f"n_features={widths} must give at least one feature to each view."
-        raise DatasetError(msg)
-    if not 1 <= n_clusters <= n_samples:
-        msg = f"n_clusters={n_clusters} must lie between 1 and n_samples={n_samples}."
-        raise DatasetError(msg)
-    if separation < 0:
-        msg = f"separation={separation} must not be negative."
-        raise DatasetError(msg)
-    bad = sorted(set(corrupt) - set(range(len(widths))))
-    if bad:
-        msg = f"corrupt names view {bad[0]}; the views are 0 to {len(widths) - 1}."
-        raise DatasetError(msg)
-    for name, share in (("outliers", outliers), ("missing", missing)):
-        if not 0 <= share < 1:
-            msg = f"{name}={share} must be a share of the samples, in [0, 1)."
-            raise DatasetError(msg)
-    if missing and len(widths) == 1:
-        msg = "missing needs two views or more: with one, a sample would have nothing."
-        raise DatasetError(msg)
-    return Recipe(
-        n_samples=n_samples,
-        n_clusters=n_clusters,
-        n_features=widths,
-        separation=float(separation),
-        corrupt=tuple(sorted(set(corrupt))),
-        outliers=float(outliers),
-        missing=float(missing),
-        seed=_seed(random_state),
-    )
-
-
 def make_views(
     n_samples: int = 300,
     n_clusters: int = 3,
@@ -219,15 +201,15 @@ def make_views(
     >>> make_views(100, 4, (5, 8), corrupt=[1], random_state=0)
     MultiViewData('synthetic', 100 samples, views: view_0 5, noise_1 8)
     """
-    recipe = make_recipe(
-        n_samples,
-        n_clusters,
-        n_features,
+    recipe = Recipe(
+        n_samples=n_samples,
+        n_clusters=n_clusters,
+        n_features=tuple(n_features),
         separation=separation,
-        corrupt=corrupt,
+        corrupt=frozenset(corrupt),
         outliers=outliers,
         missing=missing,
-        random_state=random_state,
+        seed=seed_of(random_state),
     )
     blocks = list(recipe.blocks())
     n_views = len(recipe.n_features)
@@ -243,13 +225,14 @@ def make_views(
         source="manyview.datasets.make_views",
         license="CC0 1.0",
         centers=recipe.centers(),
-        corrupt=recipe.corrupt,
+        corrupt=tuple(sorted(recipe.corrupt)),
         outliers=np.concatenate([block.outliers for block in blocks], axis=1),
         missing=np.concatenate([block.missing for block in blocks], axis=1),
     )
 
 
-def _seed(random_state: Any) -> int:
+def seed_of(random_state: RandomState) -> int:
+    """A seed that is drawn, or the one that was given."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(random_state, np.random.Generator):

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from manyview.datasets._guards import Budget, import_extra, reading
 
@@ -56,38 +56,35 @@ class TextFile:
 def open_text(path: Path, budget: Budget) -> TextFile:
     """A text table; a compressed one is unpacked as far as the budget goes."""
     suffix = suffix_of(path)
-    kind, packed = Path(suffix).stem or suffix, suffix.endswith(PACKED)
-    if not packed:
+    if suffix in DELIMITERS:
         return TextFile(path=path, delimiter=DELIMITERS[suffix])
     content = io.BytesIO()
+    unpack = _unpack_gzip if suffix.endswith(".gz") else _unpack_zstd
     with reading(path, "a compressed table"):
-        for chunk in _unpack(path, suffix):
+        for chunk in unpack(path):
             budget.take(path, len(chunk))
             content.write(chunk)
-    return TextFile(path=path, delimiter=DELIMITERS[kind], content=content.getvalue())
+    delimiter = DELIMITERS[Path(suffix).stem]
+    return TextFile(path=path, delimiter=delimiter, content=content.getvalue())
 
 
-def _unpack(path: Path, suffix: str) -> Iterator[bytes]:
-    if suffix.endswith(".gz"):
-        with gzip.open(path) as stream:
-            yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
-        return
-    zstandard = import_extra("zstandard", "io", path)
-    with path.open("rb") as file:
-        yield from _unpack_zstd(
-            file, zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
-        )
+def _unpack_gzip(path: Path) -> Iterator[bytes]:
+    with gzip.open(path) as stream:
+        yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
 
 
-def _unpack_zstd(file: IO[bytes], engine: Any) -> Iterator[bytes]:
+def _unpack_zstd(path: Path) -> Iterator[bytes]:
     """Frame by frame; readers of zstandard take a file that is cut short for whole."""
+    zstandard = import_extra("zstandard", "io", path)
+    engine = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
     frame = engine.decompressobj()
-    for packed in iter(lambda: file.read(ZSTD_BYTES), b""):
-        while packed:
-            if frame.eof:
-                frame = engine.decompressobj()
-            yield frame.decompress(packed)
-            packed = frame.unused_data if frame.eof else b""
+    with path.open("rb") as stream:
+        for packed in iter(lambda: stream.read(ZSTD_BYTES), b""):
+            while packed:
+                if frame.eof:
+                    frame = engine.decompressobj()
+                yield frame.decompress(packed)
+                packed = frame.unused_data if frame.eof else b""
     if not frame.eof:
         msg = "the file ends within a frame"
         raise EOFError(msg)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from manyview._files import naming
 from manyview.datasets._guards import import_extra
-from manyview.datasets._synthetic import Recipe, make_recipe
+from manyview.datasets._synthetic import RandomState, Recipe, seed_of
 from manyview.exceptions import DatasetError
 
 # Writes rows behind the ones before.
@@ -48,7 +48,7 @@ def write_views(
     corrupt: Sequence[int] = (),
     outliers: float = 0.0,
     missing: float = 0.0,
-    random_state: int | np.random.RandomState | np.random.Generator | None = None,
+    random_state: RandomState = None,
     format: Literal["npy", "zarr"] = "npy",
     dtype: npt.DTypeLike = "float64",
     block_size: int = 65536,
@@ -99,15 +99,15 @@ def write_views(
     >>> np.load(files.views[0], mmap_mode="r").shape
     (1000, 10)
     """
-    recipe = make_recipe(
-        n_samples,
-        n_clusters,
-        n_features,
+    recipe = Recipe(
+        n_samples=n_samples,
+        n_clusters=n_clusters,
+        n_features=tuple(n_features),
         separation=separation,
-        corrupt=corrupt,
+        corrupt=frozenset(corrupt),
         outliers=outliers,
         missing=missing,
-        random_state=random_state,
+        seed=seed_of(random_state),
     )
     if format not in ("npy", "zarr") or block_size < 1:
         msg = (
@@ -144,13 +144,12 @@ def _write_all(
     format: str,
     block_size: int,
 ) -> None:
-    shapes: list[tuple[int, ...]] = [(recipe.n_samples, d) for d in recipe.n_features]
-    shapes.append((recipe.n_samples,))
-    dtypes: list[np.dtype[Any]] = [dtype] * len(recipe.n_features)
-    dtypes.append(np.dtype(np.int64))
+    n_samples = recipe.n_samples
+    layouts: list[Any] = [((n_samples, d), dtype) for d in recipe.n_features]
+    layouts.append(((n_samples,), np.dtype(np.int64)))
     with ExitStack() as stack:
         appends: list[Append] = []
-        for path, shape, kind in zip(paths, shapes, dtypes, strict=True):
+        for path, (shape, kind) in zip(paths, layouts, strict=True):
             if format == "npy":
                 stream = stack.enter_context(path.open("wb"))
                 appends.append(_start_npy(stream, shape, kind))

@@ -1,4 +1,4 @@
-"""Parse Matrix Market files with samples in rows.
+"""Read Matrix Market files with samples in rows.
 
 ``scipy.io.mmread`` is made for files one trusts: about one in fifty damaged ones
 crashes the process (scipy 1.12 and 1.17).
@@ -12,22 +12,29 @@ from typing import Any, TextIO
 import numpy as np
 
 from manyview._typing import FloatArray
-from manyview.datasets._guards import Budget
+from manyview.datasets._guards import clean_values, reading
+from manyview.datasets._read_arrays import one_view
+from manyview.datasets._source import ReadOptions, Source
 from manyview.exceptions import DatasetError
 
 FIELDS = ("real", "integer", "pattern")
 SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
-def load_mtx(path: Path, budget: Budget) -> Any:
-    """A dense array, or a sparse one in coordinate form."""
-    with path.open(encoding="utf-8") as stream:
+def read_mtx(path: Path, options: ReadOptions) -> Source:
+    """Read a Matrix Market file, samples in rows."""
+    with reading(path, "Matrix Market"), path.open(encoding="utf-8") as stream:
         layout, field, symmetry = _read_banner(path, stream)
-        sizes = _read_sizes(path, stream, 3 if layout == "coordinate" else 2)
         if layout == "array":
-            return _read_dense(path, stream, sizes, budget)
-        budget.take_sparse(path, *sizes[:2])
-        return _read_sparse(path, stream, sizes, field, symmetry)
+            n_rows, n_columns = _read_sizes(path, stream, 2)
+            options.budget.take(path, 8 * n_rows * n_columns)
+            body = _read_body(path, stream, n_rows * n_columns, 1)
+            values = body.reshape((n_rows, n_columns), order="F")
+        else:
+            sizes = _read_sizes(path, stream, 3)
+            options.budget.take_sparse(path, *sizes[:2])
+            values = _read_sparse(path, stream, sizes, field, symmetry)
+        return one_view(path, clean_values(values, str(path)))
 
 
 def _read_banner(path: Path, stream: TextIO) -> tuple[str, str, str]:
@@ -69,13 +76,6 @@ def _read_body(path: Path, stream: TextIO, n_rows: int, n_columns: int) -> Float
         )
         raise DatasetError(msg)
     return body
-
-
-def _read_dense(path: Path, stream: TextIO, sizes: list[int], budget: Budget) -> Any:
-    n_rows, n_columns = sizes
-    budget.take(path, 8 * n_rows * n_columns)
-    values = _read_body(path, stream, n_rows * n_columns, 1)
-    return values.reshape((n_rows, n_columns), order="F")
 
 
 def _read_sparse(
