@@ -220,7 +220,7 @@ class GraphNSMVC(NSMVC):
     def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
         from manyview._solvers._graph_views import learn_graphs
 
-        rows = self._scaled_rows(views)
+        rows = super()._open_for_fit(views)
         usable = usable_views(rows, self.scales_)
         # Products with a vector are too small to share between threads.
         with one_blas_thread():

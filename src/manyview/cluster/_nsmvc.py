@@ -276,10 +276,6 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
             labels = as_labels(self.init, views.n_samples, self.n_clusters)
         return _Prepared(views=views, rows=self._open_for_fit(views), labels=labels)
 
-    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
-        """What the solver sees of the views; remembers how new samples get there."""
-        return self._scaled_rows(views)
-
     def _solve(
         self,
         prepared: _Prepared,
