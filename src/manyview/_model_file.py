@@ -147,7 +147,7 @@ def save_model(
     text = json.dumps(content)
     buffer = io.BytesIO()
     # The stubs take a name among the arrays for a flag; ours never has that name.
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]  # as said above
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
     members = {"model.json": text.encode("utf-8"), "arrays.npz": buffer.getvalue()}
     header = {
         "format": FORMAT,

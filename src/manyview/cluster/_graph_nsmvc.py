@@ -14,6 +14,7 @@ from manyview._scaling import ViewScale, learn_scales
 from manyview._sklearn_compat import Interval
 from manyview._threads import available_threads, one_blas_thread
 from manyview._typing import FloatArray
+from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
 from manyview.cluster._nsmvc import NSMVC
 from manyview.embedding._graph_views import (
@@ -220,7 +221,7 @@ class GraphNSMVC(NSMVC):
     def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
         from manyview._solvers._graph_views import learn_graphs
 
-        rows = super()._open_for_fit(views)
+        self.scales_, rows = scaled_rows(views, self.scale)
         usable = usable_views(rows, self.scales_)
         # Products with a vector are too small to share between threads.
         with one_blas_thread():
