@@ -21,7 +21,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.data import make_blobs, make_groups
-from benchmarks.ratio import Row, compare, peak_bytes, reset_peak
+from benchmarks.ratio import Row, compare, peak_bytes, ratio_row, reset_peak
 from manyview import NSMVC
 
 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -41,61 +41,46 @@ def warm_up():
 
 def lloyd(views, labels, n_clusters, max_iter):
     """scikit-learn's k-means on the concatenation, from the same labels."""
-    table = sparse.hstack(views, "csr") if sparse.issparse(views[0]) else None
-    table = np.hstack(views) if table is None else table
+    is_sparse = sparse.issparse(views[0])
+    table = sparse.hstack(views, "csr") if is_sparse else np.hstack(views)
     centers = np.stack(
         [np.asarray(table[labels == j].mean(axis=0)).ravel() for j in range(n_clusters)]
     ).astype(table.dtype)
-    return (
-        lambda: KMeans(
-            n_clusters,
-            init=centers,
-            n_init=1,
-            tol=0,
-            max_iter=max_iter,
-        )
-        .fit(table)
-        .n_iter_
-    )
+    kmeans = KMeans(n_clusters, init=centers, n_init=1, tol=0, max_iter=max_iter)
+    return lambda: kmeans.fit(table).n_iter_
 
 
-def iteration(threads, assignment, n_clusters, difficulty):
+def iterations(assignment):
     """An iteration averaged over a whole fit, against one of Lloyd's."""
-    views, labels = make_blobs(50_000, n_clusters, spread=SPREADS[difficulty])
-    estimator = NSMVC(n_clusters, init=labels, assignment=assignment)
-    n_iter = estimator.fit(views).n_iter_
-    return [
-        compare(
-            f"{assignment}, k={n_clusters}, {difficulty}, per iteration, against lloyd",
-            lambda: estimator.fit(views).n_iter_,
-            lloyd(views, labels, n_clusters, n_iter),
-            threads=threads,
-            goal=0.7,
-            repeats=5,
-        )
-    ]
-
-
-def iterations(threads, assignment):
-    """Easy and hard data, few and more clusters."""
-    return [
-        row
-        for difficulty in SPREADS
-        for n_clusters in (10, 50)
-        for row in iteration(threads, assignment, n_clusters, difficulty)
-    ]
-
-
-def whole_fits(threads):
-    """One start each: time, and the mean ARI of both."""
     rows = []
-    for n_samples, n_seeds in ((2_000, 10), (20_000, 10), (200_000, 10)):
-        for noise in (False, True):
-            rows += whole_fit(threads, n_samples, n_seeds, noise)
+    for difficulty, spread in SPREADS.items():
+        for n_clusters in (10, 50):
+            views, labels = make_blobs(50_000, n_clusters, spread=spread)
+            estimator = NSMVC(n_clusters, init=labels, assignment=assignment)
+            n_iter = estimator.fit(views).n_iter_
+            row = compare(
+                f"{assignment}, k={n_clusters}, {difficulty}, per iteration, against "
+                "lloyd",
+                lambda e=estimator, v=views: e.fit(v).n_iter_,
+                lloyd(views, labels, n_clusters, n_iter),
+                goal=0.7,
+                repeats=5,
+            )
+            rows.append(row)
     return rows
 
 
-def whole_fit(threads, n_samples, n_seeds, noise):
+def whole_fits():
+    """One start each: time, and the mean ARI of both."""
+    return [
+        row
+        for n_samples in (2_000, 20_000, 200_000)
+        for noise in (False, True)
+        for row in whole_fit(n_samples, 10, noise)
+    ]
+
+
+def whole_fit(n_samples, n_seeds, noise):
     times, scores = {"ours": [], "peer": []}, {"ours": [], "peer": []}
     for seed in range(n_seeds):
         views, truth = make_groups(n_samples, 10, seed, noise=noise)
@@ -110,31 +95,15 @@ def whole_fit(threads, n_samples, n_seeds, noise):
             times[key].append(time.perf_counter() - begin)
             scores[key].append(adjusted_rand_score(truth, labels))
     name = f"n={n_samples}, {'a noise view' if noise else 'no noise'}, n_init=1"
-    ours, peer = (statistics.median(times[key]) for key in ("ours", "peer"))
-    best, theirs = (statistics.mean(scores[key]) for key in ("ours", "peer"))
+    middle = [statistics.median(times[key]) for key in ("ours", "peer")]
+    mean = [statistics.mean(scores[key]) for key in ("ours", "peer")]
     return [
-        Row(
-            name=f"{name}, whole fit, against lloyd",
-            threads=threads,
-            ours=ours,
-            peer=peer,
-            unit="s",
-            ratio=ours / peer,
-            goal=1.5,
-        ),
-        Row(
-            name=f"{name}, mean ARI",
-            threads=threads,
-            ours=best,
-            peer=theirs,
-            unit="",
-            ratio=best / theirs,
-            goal=np.nan,
-        ),
+        ratio_row(f"{name}, whole fit, against lloyd", *middle, goal=1.5),
+        ratio_row(f"{name}, mean ARI", *mean, unit=""),
     ]
 
 
-def many_clusters(threads):
+def many_clusters():
     """Few iterations with many clusters, seeding included."""
     rows = []
     for n_clusters in (1_000, 5_000):
@@ -142,7 +111,6 @@ def many_clusters(threads):
         table = np.hstack(views)
         rows += unusual(
             f"n=100,000, k={n_clusters}, ten iterations",
-            threads,
             NSMVC(n_clusters, n_init=1, n_paces=1, max_iter=10, random_state=0),
             views,
             lambda t=table, k=n_clusters: KMeans(
@@ -152,7 +120,7 @@ def many_clusters(threads):
     return rows
 
 
-def many_views(threads):
+def many_views():
     """Fifty views of twenty features."""
     rng = np.random.default_rng(0)
     truth = rng.integers(10, size=20_000)
@@ -163,14 +131,13 @@ def many_views(threads):
     table = np.hstack(views)
     return unusual(
         "n=20,000, 50 views, whole fit",
-        threads,
         NSMVC(10, n_init=1, random_state=0),
         views,
         lambda: KMeans(10, n_init=1, random_state=0).fit(table),
     )
 
 
-def many_features(threads):
+def many_features():
     """A sparse view of a million features beside a dense one."""
     rng = np.random.default_rng(0)
     truth = rng.integers(10, size=50_000)
@@ -181,39 +148,25 @@ def many_features(threads):
     table = sparse.hstack([words, sparse.csr_array(dense)], "csr")
     return unusual(
         "n=50,000, 1,000,000 sparse features, ten iterations",
-        threads,
         NSMVC(10, n_init=1, n_paces=1, max_iter=10, random_state=0),
         [words, dense],
         lambda: KMeans(10, n_init=1, max_iter=10, tol=0, random_state=0).fit(table),
     )
 
 
-def unusual(name, threads, estimator, views, peer):
+def unusual(name, estimator, views, peer):
     """Seconds once each, and the memory that our fit adds."""
     before = reset_peak()
     ours = seconds(lambda: estimator.fit(views))
-    used = peak_bytes() - before
     size = sum(v.data.nbytes if sparse.issparse(v) else v.nbytes for v in views)
-    theirs = seconds(peer)
-    times = Row(
-        name=f"{name}, against lloyd",
-        threads=threads,
-        ours=ours,
-        peer=theirs,
-        unit="s",
-        ratio=ours / theirs,
-        goal=np.nan,
-    )
-    extra = Row(
-        name=f"memory, {name}, above the input",
-        threads=threads,
-        ours=used / 2**20,
-        peer=size / 2**20,
-        unit="MiB",
-        ratio=used / size,
-        goal=np.nan,
-    )
-    return [times, extra]
+    extra = memory(f"memory, {name}, above the input", before, size)
+    return [ratio_row(f"{name}, against lloyd", ours, seconds(peer)), extra]
+
+
+def memory(name, before, size, goal=None):
+    """The peak since `before` against the size of the input."""
+    used = peak_bytes() - before
+    return ratio_row(name, used / 2**20, size / 2**20, unit="MiB", goal=goal)
 
 
 def seconds(run):
@@ -222,39 +175,30 @@ def seconds(run):
     return time.perf_counter() - begin
 
 
-def growth_in_samples(threads):
+def growth_in_samples():
     """Ten times the samples at a fixed number of iterations."""
-    times = []
-    for n_samples in (100_000, 1_000_000):
-        views, labels = make_blobs(n_samples, 10, dtype=np.float32)
-        estimator = NSMVC(10, init=labels, n_paces=2, max_iter=5)
-        times.append(min(seconds(lambda e=estimator, v=views: e.fit(v)) for _ in "ab"))
-    return [growth("n from 100,000 to 1,000,000", threads, times)]
+    sizes = ((n, 10, np.float32) for n in (100_000, 1_000_000))
+    return [growth("n from 100,000 to 1,000,000", sizes)]
 
 
-def growth_in_clusters(threads):
+def growth_in_clusters():
     """Ten times the clusters at a fixed number of iterations."""
+    sizes = ((100_000, k, np.float64) for k in (10, 100))
+    return [growth("k from 10 to 100", sizes)]
+
+
+def growth(name, sizes):
+    """Samples, clusters and dtype of a small and of a large problem."""
     times = []
-    for n_clusters in (10, 100):
-        views, labels = make_blobs(100_000, n_clusters)
+    for n_samples, n_clusters, dtype in sizes:
+        views, labels = make_blobs(n_samples, n_clusters, dtype=dtype)
         estimator = NSMVC(n_clusters, init=labels, n_paces=2, max_iter=5)
         times.append(min(seconds(lambda e=estimator, v=views: e.fit(v)) for _ in "ab"))
-    return [growth("k from 10 to 100", threads, times)]
+    small, large = times
+    return ratio_row(f"growth: {name}", large, small, goal=11.0)
 
 
-def growth(name, threads, times):
-    return Row(
-        name=f"growth: {name}",
-        threads=threads,
-        ours=times[1],
-        peer=times[0],
-        unit="s",
-        ratio=times[1] / times[0],
-        goal=11.0,
-    )
-
-
-def sparse_view(threads):
+def sparse_view():
     """A sparse view in time proportional to its non-zeros."""
     rng = np.random.default_rng(0)
     n_samples, n_features = 20_000, 20_000
@@ -269,35 +213,22 @@ def sparse_view(threads):
             "sparse, 1 % of 20,000 features, per iteration, against lloyd",
             lambda: estimator.fit([view]).n_iter_,
             lloyd([view], labels, 10, n_iter),
-            threads=threads,
             goal=1.5,
         )
     ]
 
 
-def memory_of_arrays(threads):
+def memory_of_arrays():
     """Peak memory above the input, a million float32 rows, three restarts."""
     views, _ = make_blobs(1_000_000, 10, dtype=np.float32)
     size = sum(view.nbytes for view in views)
     before = reset_peak()
     NSMVC(10, n_init=3, n_paces=2, max_iter=3, random_state=0).fit(views)
-    return [memory("above a float32 input of 1,000,000 rows", threads, before, size)]
+    name = "memory above a float32 input of 1,000,000 rows"
+    return [memory(name, before, size, goal=0.25)]
 
 
-def memory(name, threads, before, size):
-    used = peak_bytes() - before
-    return Row(
-        name=f"memory {name}",
-        threads=threads,
-        ours=used / 2**20,
-        peer=size / 2**20,
-        unit="MiB",
-        ratio=used / size,
-        goal=0.25,
-    )
-
-
-def memory_of_memmap(threads):
+def memory_of_memmap():
     """Peak memory of the whole process on eight gigabytes of memory maps."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
         code = (
@@ -315,7 +246,6 @@ def memory_of_memmap(threads):
     return [
         Row(
             name="memory of the whole process, memory-mapped input",
-            threads=threads,
             ours=peak_bytes() / 2**20,
             peer=size / 2**20,
             unit="MiB",
@@ -325,7 +255,7 @@ def memory_of_memmap(threads):
     ]
 
 
-def handwritten(threads):
+def handwritten():
     """A whole fit with ten restarts on a real data set."""
     from manyview._rows import open_views
     from manyview._scaling import learn_scales
@@ -336,21 +266,21 @@ def handwritten(threads):
     checked = check_views(views)
     rows = open_views(checked, learn_scales(checked, "auto"))
     table = np.hstack([view.dense_rows(np.arange(2000)) for view in rows])
-    ours = NSMVC(10, n_init=10, n_jobs=threads, random_state=0)
+    n_jobs = int(os.environ["OMP_NUM_THREADS"])
+    ours = NSMVC(10, n_init=10, n_jobs=n_jobs, random_state=0)
     peer = KMeans(10, n_init=10, random_state=0)
     return [
         compare(
             "Handwritten, ten restarts, whole fit, against lloyd",
             lambda: len([ours.fit(views)]),
             lambda: len([peer.fit(table)]),
-            threads=threads,
             goal=1.5,
             repeats=5,
         )
     ]
 
 
-def mvlearn(threads):
+def mvlearn():
     """A whole fit against mvlearn's multi-view k-means, which takes two views.
 
     Optional: its pinned requirements do not install beside a current NumPy, but it
@@ -368,8 +298,6 @@ def mvlearn(threads):
             "two views of 20,000 samples, whole fit, against mvlearn",
             lambda: len([ours.fit(views[:2])]),
             lambda: len([peer.fit(views[:2])]),
-            threads=threads,
-            goal=np.nan,
         )
     ]
 
@@ -388,7 +316,7 @@ print(ready - begin, stamps[0] - begin)
 """
 
 
-def first_call(threads):
+def first_call():
     """Compilation once, then from the cache: the median of five processes."""
     with tempfile.TemporaryDirectory() as cache:
         env = {**os.environ, "NUMBA_CACHE_DIR": cache}
@@ -405,26 +333,18 @@ def first_call(threads):
     compiling, *cached = np.array(times, dtype=float)
     ready, iterated = np.median(cached, axis=0)
     return [
-        Row(
-            name=f"first call, {name}",
-            threads=threads,
-            ours=value,
-            peer=1.0,
-            unit="s",
-            ratio=value,
-            goal=goal,
-        )
+        ratio_row(f"first call, {name}", value, 1.0, goal=goal)
         for name, value, goal in (
             ("compiling: import to first iteration", compiling[1], 15.0),
             ("cached: import to begin of fit", ready, 2.0),
-            ("cached: import to first iteration", iterated, np.nan),
+            ("cached: import to first iteration", iterated, None),
         )
     ]
 
 
 CASES = {
-    "iteration": (1, lambda t: iterations(t, "sequential")),
-    "majorize": (2, lambda t: iterations(t, "majorize")),
+    "iteration": (1, lambda: iterations("sequential")),
+    "majorize": (2, lambda: iterations("majorize")),
     "whole-fit": (2, whole_fits),
     "growth-n": (1, growth_in_samples),
     "growth-k": (1, growth_in_clusters),

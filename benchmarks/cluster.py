@@ -8,6 +8,7 @@ memory maps. Prints one table.
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import dask
@@ -60,8 +61,9 @@ def loopback_bytes():
     raise OSError(msg)
 
 
-def fit_on_cluster(path, n_workers, memory_limit):
-    """Labels, seconds, peak MiB per worker and bytes per iteration."""
+@contextmanager
+def local_cluster(n_workers, memory_limit):
+    """The client of worker processes of one thread each."""
     with (
         LocalCluster(
             n_workers=n_workers,
@@ -72,6 +74,12 @@ def fit_on_cluster(path, n_workers, memory_limit):
         ) as cluster,
         Client(cluster) as client,
     ):
+        yield client
+
+
+def fit_on_cluster(path, n_workers, memory_limit):
+    """Labels, seconds, peak MiB per worker and bytes per iteration."""
+    with local_cluster(n_workers, memory_limit) as client:
         warm_up()
         marks = []
         begin = time.perf_counter()

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from benchmarks.ratio import Row, compare
+from benchmarks.ratio import compare, ratio_row
 from manyview.datasets import read_views
 
 CSV_SHAPE = (20_000, 200)
@@ -57,7 +57,7 @@ def write_parquet(path, dtype):
             file.write_table(pa.table(columns, schema=schema))
 
 
-def csv_files(threads):
+def csv_files():
     """Numbers with all their digits, and short ones."""
     rows = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
@@ -65,11 +65,11 @@ def csv_files(threads):
             path = Path(folder) / "numbers.csv"
             write_csv(path, digits)
             what = f"CSV of 20,000 x 200, {name}"
-            rows += against_pandas(what, path, pd.read_csv, threads)
+            rows += against_pandas(what, path, pd.read_csv)
     return rows
 
 
-def parquet_files(threads):
+def parquet_files():
     """A gigabyte in several groups of rows, of both precisions."""
     rows = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
@@ -82,40 +82,25 @@ def parquet_files(threads):
             )
             subprocess.run([sys.executable, "-c", code, path], check=True)
             what = f"Parquet of 1 GB, {dtype.__name__}"
-            rows += against_pandas(what, path, pd.read_parquet, threads)
+            rows += against_pandas(what, path, pd.read_parquet)
     return rows
 
 
-def against_pandas(name, path, peer, threads):
+def against_pandas(name, path, peer):
     """Again and again in this process; then in new ones, where memory is measured."""
-    rows = [
-        compare(
-            f"{name}, against pandas",
-            lambda: len([read_views([path])]),
-            lambda: len([peer(path)]),
-            threads=threads,
-            goal=1.1,
-            repeats=5,
-        )
+    again = compare(
+        f"{name}, against pandas",
+        lambda: len([read_views([path])]),
+        lambda: len([peer(path)]),
+        goal=1.1,
+        repeats=5,
+    )
+    times, peaks = np.transpose([fresh(path, "ours"), fresh(path, path.suffix)])
+    return [
+        again,
+        ratio_row(f"{name}, new process, imports included", *times, goal=1.1),
+        ratio_row(f"{name}, peak memory of the process", *peaks / 1024, unit="MiB"),
     ]
-    ours, theirs = fresh(path, "ours"), fresh(path, path.suffix)
-    memory = ours[1] / 1024, theirs[1] / 1024
-    for what, unit, mine, other, goal in (
-        ("new process, imports included", "s", ours[0], theirs[0], 1.1),
-        ("peak memory of the process", "MiB", *memory, np.nan),
-    ):
-        rows.append(
-            Row(
-                name=f"{name}, {what}",
-                threads=threads,
-                ours=mine,
-                peer=other,
-                unit=unit,
-                ratio=mine / other,
-                goal=goal,
-            )
-        )
-    return rows
 
 
 def fresh(path, reader):

@@ -19,13 +19,12 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from distributed import Client, LocalCluster
 from rich.console import Console
 from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.cluster import write_zarr
+from benchmarks.cluster import local_cluster, write_zarr
 from benchmarks.data import open_memmaps, planted_labels, write_memmaps
 from benchmarks.memory import PeakMemory
 from manyview.distributed import DaskGraphNSMVC, DaskNSMVC
@@ -57,16 +56,7 @@ def cpu_seconds(pids):
 
 def fit_on_cluster(estimator, path, memory_limit):
     """The fitted local model, its labels, and a row of the table."""
-    with (
-        LocalCluster(
-            n_workers=N_WORKERS,
-            threads_per_worker=1,
-            memory_limit=memory_limit,
-            dashboard_address=":0",
-            host="127.0.0.1",
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with local_cluster(N_WORKERS, memory_limit) as client:
         workers = list(client.run(os.getpid).values())
         begin, cpu_begin = time.perf_counter(), cpu_seconds(workers)
         with PeakMemory([os.getpid(), *workers]) as memory:

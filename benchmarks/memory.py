@@ -1,6 +1,7 @@
-"""Peak memory of processes, as the kernel of Linux counts it."""
+"""Peak memory and time of processes, as the kernel of Linux counts them."""
 
 import os
+import resource
 import threading
 from pathlib import Path
 
@@ -13,6 +14,12 @@ def anonymous_bytes(pid):
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def cpu_seconds():
+    """User and system time of this process."""
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    return spent.ru_utime + spent.ru_stime
 
 
 class PeakMemory:

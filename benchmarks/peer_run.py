@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.data import open_memmaps
-from benchmarks.memory import PeakMemory
+from benchmarks.memory import PeakMemory, cpu_seconds
 
 N_CLUSTERS = 20
 # Of a method, in bytes and in seconds for all its seeds.
@@ -121,11 +121,6 @@ METHODS = {
         lambda: _mvlearn("MultiviewCoRegSpectralClustering", 3),
     ),
 }
-
-
-def cpu_seconds():
-    spent = resource.getrusage(resource.RUSAGE_SELF)
-    return spent.ru_utime + spent.ru_stime
 
 
 def main(name, folder, n_seeds):

@@ -9,7 +9,6 @@ needs more than 8 GiB, or more than ten minutes of CPU time, is shown with that.
 """
 
 import json
-import os
 import signal
 import statistics
 import subprocess
@@ -22,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks.child import limit_threads
 from benchmarks.data import planted_labels, write_memmaps
 from benchmarks.peer_run import CPU_LIMIT, METHODS, N_CLUSTERS
 
@@ -44,13 +44,11 @@ def run_method(name, folder, truth):
     python = python_of(METHODS[name][0])
     if python is None:
         return "not installed"
-    variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
     command = [python, "-m", "benchmarks.peer_run", name, str(folder), str(N_SEEDS)]
-    env = {**os.environ, **dict.fromkeys(variables, str(THREADS))}
     try:
         done = subprocess.run(
             command,
-            env=env,
+            env=limit_threads(THREADS),
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -3,7 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -12,15 +12,18 @@ class Row:
     """One line of the table: a figure, what it is held against, and the goal."""
 
     name: str
-    threads: int
     ours: float
     peer: float
-    unit: str
     ratio: float
-    goal: float
+    unit: str = "s"
+    goal: float | None = None
 
-    def as_dict(self) -> dict[str, object]:
-        return asdict(self)
+
+def ratio_row(
+    name: str, ours: float, peer: float, *, unit: str = "s", goal: float | None = None
+) -> Row:
+    """A row whose ratio is that of both figures."""
+    return Row(name=name, ours=ours, peer=peer, ratio=ours / peer, unit=unit, goal=goal)
 
 
 def compare(
@@ -28,8 +31,7 @@ def compare(
     ours: Callable[[], float],
     peer: Callable[[], float],
     *,
-    threads: int,
-    goal: float,
+    goal: float | None = None,
     repeats: int = 3,
 ) -> Row:
     """Median seconds of both, taken in turn so that noise hits both alike.
@@ -43,15 +45,7 @@ def compare(
             units = run()
             seconds[key].append((time.perf_counter() - begin) / units)
     mine, theirs = (statistics.median(seconds[key]) for key in ("ours", "peer"))
-    return Row(
-        name=name,
-        threads=threads,
-        ours=mine,
-        peer=theirs,
-        unit="s",
-        ratio=mine / theirs,
-        goal=goal,
-    )
+    return ratio_row(name, mine, theirs, goal=goal)
 
 
 def reset_peak() -> int:

@@ -14,9 +14,6 @@ per row, and per row and iteration, against the smallest size: 1 is linear.
 """
 
 import json
-import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,13 +25,9 @@ from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.data import (
-    make_blobs,
-    open_memmaps,
-    planted_labels,
-    write_memmaps,
-)
-from benchmarks.memory import PeakMemory
+from benchmarks.child import run_in_child
+from benchmarks.data import make_blobs, open_memmaps, planted_labels, write_memmaps
+from benchmarks.memory import PeakMemory, cpu_seconds
 from manyview import NSMVC, GraphNSMVC
 
 N_CLUSTERS = 20
@@ -69,23 +62,6 @@ def fit_here(name, n_rows, folder):
     print(json.dumps(found))
 
 
-def cpu_seconds():
-    spent = resource.getrusage(resource.RUSAGE_SELF)
-    return spent.ru_utime + spent.ru_stime
-
-
-def fit_in_child(name, n_rows, folder):
-    variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.rows", "--here", name, str(n_rows), folder],
-        env={**os.environ, **dict.fromkeys(variables, str(THREADS))},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def main(most_rows, folder):
     if not (folder / "view0.npy").exists():
         write_memmaps(folder, most_rows, N_CLUSTERS)
@@ -96,7 +72,8 @@ def main(most_rows, folder):
     for name, (_, _, limit) in RUNS.items():
         base = None
         for n_rows in [size for size in SIZES if size <= min(limit, most_rows)]:
-            run = fit_in_child(name, n_rows, str(folder))
+            words = (name, str(n_rows), str(folder))
+            run = run_in_child("benchmarks.rows", *words, threads=THREADS)
             Console(stderr=True).print(name, n_rows, run)
             per_row = run["cpu"] / n_rows
             costs = (per_row, per_row / run["iterations"])

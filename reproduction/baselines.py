@@ -17,27 +17,27 @@ N_COMPONENTS = 50
 N_NEIGHBORS = 10
 
 
-class StandardKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class StandardKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped
     """K-means on the standardised features of all views, ten restarts."""
 
     def __init__(self, n_clusters: int = 8, *, random_state: int | None = None) -> None:
         self.n_clusters = n_clusters
         self.random_state = random_state
 
-    def fit(self, X: list[Any], y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: list[Any], y: Any = None) -> Self:  # noqa: ARG002 - the convention
         model = KMeans(self.n_clusters, n_init=10, random_state=self.random_state)
         self.labels_ = model.fit_predict(standardised(X))
         return self
 
 
-class SpectralPCA(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class SpectralPCA(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # untyped
     """Spectral clustering of the 10-neighbour graph of the first 50 components."""
 
     def __init__(self, n_clusters: int = 8, *, random_state: int | None = None) -> None:
         self.n_clusters = n_clusters
         self.random_state = random_state
 
-    def fit(self, X: list[Any], y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: list[Any], y: Any = None) -> Self:  # noqa: ARG002 - the convention
         table = standardised(X)
         n_components = min(N_COMPONENTS, *table.shape)
         reduced = PCA(n_components, random_state=self.random_state).fit_transform(table)

@@ -106,7 +106,7 @@ def _execute(run: Run, parent: int) -> tuple[Run, Outcome]:
         _end_with(parent)
     try:
         return run, _fit_and_score(run)
-    except Exception as error:  # noqa: BLE001  (any failure is a row, the rest goes on)
+    except Exception as error:  # noqa: BLE001 - any failure is a row, the rest goes on
         return run, Outcome(
             error=f"{type(error).__name__}: {error}",
             version=code_version(),

@@ -195,8 +195,9 @@ def welch(ours: pd.DataFrame, theirs: pd.DataFrame) -> Any:
     spread = np.maximum(one[1], other[1]) >= SMALLEST_DIFFERENCE
     known = spread & (np.minimum(one[2], other[2]) >= 2)
     p_values = np.full(len(ours), np.nan)
-    moments = [*one[:, known], *other[:, known]]
-    p_values[known] = ttest_ind_from_stats(*moments, equal_var=False).pvalue  # type: ignore[misc]
+    moments = (*one[:, known], *other[:, known])
+    welch = ttest_ind_from_stats(*moments, equal_var=False)  # type: ignore[misc]  # 2 x 3
+    p_values[known] = welch.pvalue
     return p_values
 
 

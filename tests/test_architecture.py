@@ -132,7 +132,7 @@ def test_names_of_the_package_are_all_there():
         assert getattr(manyview, name) is not None
     assert set(manyview.__all__) <= set(dir(manyview))
     with pytest.raises(AttributeError, match="no attribute 'NoSuchMethod'"):
-        manyview.NoSuchMethod  # noqa: B018
+        manyview.NoSuchMethod  # noqa: B018 - the access is the test
 
 
 def test_private_scikit_learn_names_stay_in_one_module():

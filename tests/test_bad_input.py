@@ -3,12 +3,12 @@
 import re
 
 import numpy as np
+import pandas
 import pytest
 from scipy import sparse
 
 from manyview import NSMVC, ViewError
 
-pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
 pyarrow = pytest.importorskip("pyarrow")
 

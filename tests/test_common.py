@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -73,7 +74,7 @@ def test_no_seed_works_and_global_state_is_untouched(Estimator, blobs):
     views, truth = blobs
     kind, keys, place, *_ = np.random.get_state()  # noqa: NPY002 - what we guard
     labels = build(Estimator, random_state=None).fit_predict(views)
-    after = np.random.get_state()  # noqa: NPY002
+    after = np.random.get_state()  # noqa: NPY002 - what we guard
     assert (after[0], after[2]) == (kind, place)
     assert_array_equal(after[1], keys)
     assert len(labels) == len(truth)
@@ -176,7 +177,6 @@ def test_duplicate_rows_work(Estimator):
 
 def test_every_input_form_gives_the_same_labels(Estimator, blobs):
     views, _ = blobs
-    pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
     expected = build(Estimator).fit_predict(views)
     sizes = [view.shape[1] for view in views]

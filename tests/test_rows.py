@@ -55,6 +55,16 @@ def test_summaries_are_those_of_the_scaled_rows(convert, scale, missing):
         assert_allclose(rows.scatter, ((expected - mean) ** 2).sum())
 
 
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_some_rows_are_missing_where_they_were(convert):
+    view, picked = make_view(), np.array([3, 5, 4, 10])
+    some = opened(convert(view), SHIFTED).take(picked)
+    assert_array_equal(some.present, [True, False, True, False])
+    expected = ((view - SHIFTED.shift) * SHIFTED.factor)[[3, 4]]
+    assert_allclose(some.mean, expected.mean(axis=0))
+    assert_allclose(some.dense_rows(np.arange(4))[[0, 2]], expected)
+
+
 def test_scatter_is_taken_around_the_mean():
     rows = np.array([[3.0, 1.0], [5.0, 1.0]])
     mean, scatter = mean_and_scatter(rows.sum(axis=0), (rows**2).sum(), 2)

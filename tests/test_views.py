@@ -1,6 +1,7 @@
 """Every form of input becomes the same checked views, without needless copies."""
 
 import numpy as np
+import pandas
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
@@ -90,7 +91,6 @@ def test_overflowing_row_sum_is_not_an_error():
 
 
 def test_pandas_frames_and_nullable_columns():
-    pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {
             "a": pandas.array([1, None, 3], dtype="Int64"),
@@ -142,7 +142,6 @@ def test_anndata_gives_its_matrix(blobs):
 def test_mudata_gives_its_modalities_with_missing_samples(blobs, kind):
     anndata = pytest.importorskip("anndata")
     mudata = pytest.importorskip("mudata")
-    pandas = pytest.importorskip("pandas")
     views, _ = blobs
     names = pandas.Index([f"cell{i}" for i in range(90)])
     store = sparse.csr_matrix if kind == "sparse" else np.asarray

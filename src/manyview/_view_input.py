@@ -39,10 +39,10 @@ class ViewInput:
 
     def _validate_params(self) -> None:
         """Check the parameters; True and False are numbers to Python, not here."""
-        # Both methods are those of BaseEstimator, which every estimator names after
-        # this class; mypy sees this class alone.
-        super()._validate_params()  # type: ignore[misc]
-        for name, value in self.get_params(deep=False).items():  # type: ignore[attr-defined]
+        # Every estimator names BaseEstimator after this class, which mypy cannot know.
+        super()._validate_params()  # type: ignore[misc]  # of BaseEstimator
+        params = self.get_params(deep=False)  # type: ignore[attr-defined]  # likewise
+        for name, value in params.items():
             allowed = self._parameter_constraints.get(name, ["boolean"])
             if isinstance(value, bool) and "boolean" not in allowed:
                 msg = (

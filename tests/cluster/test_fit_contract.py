@@ -4,6 +4,7 @@ import inspect
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -80,7 +81,6 @@ def test_a_fit_that_fails_leaves_the_earlier_one(Estimator, how, monkeypatch):
 
 @pytest.mark.parametrize("Estimator", ESTIMATORS)
 def test_names_of_an_earlier_fit_do_not_outlive_it(Estimator):
-    pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(offset_views()[0]).add_prefix("f")
     estimator = build(Estimator).fit(table)
     assert list(estimator.feature_names_in_) == list(table.columns)
@@ -182,9 +182,9 @@ def test_no_public_call_moves_the_global_generator():
         yield map_samples(views, labels, max_samples=9, random_state=None)
 
     np.random.seed(7)  # noqa: NPY002 - what we guard
-    expected = np.random.get_state()[1].copy()  # noqa: NPY002
+    expected = np.random.get_state()[1].copy()  # noqa: NPY002 - what we guard
     for result in calls():
-        _, keys, place, *_ = np.random.get_state()  # noqa: NPY002
+        _, keys, place, *_ = np.random.get_state()  # noqa: NPY002 - what we guard
         assert place == 624, result
         assert_array_equal(keys, expected)
 

@@ -22,7 +22,7 @@ from sklearn.utils import get_tags
 from manyview import ViewError
 from manyview._numerics import _eigen, _operators, _subspace
 from manyview._scaling import SCALES
-from manyview._solvers import _memory
+from manyview._solvers import _kernels
 from manyview.cluster import _anchors
 from manyview.cluster._amgl import AMGL
 from manyview.cluster._coreg import CoReg
@@ -249,27 +249,27 @@ def test_approximate_eigenvectors_warn(monkeypatch, Spectral, blobs):
 @pytest.mark.parametrize("Estimator", [CoTrain, CoReg, MVKKM])
 def test_too_many_pairs_for_the_memory_are_refused(monkeypatch, Estimator, blobs):
     views = blobs[0]
-    monkeypatch.setattr(_memory, "available_memory", lambda: 200_000)
+    monkeypatch.setattr(_kernels, "available_memory", lambda: 200_000)
     expected = (
         r"[45] matrices of all pairs of 90 samples need 0\.0 GiB, but 0\.0 GiB of "
         r"memory are available. Use anchors \(n_anchors\), fewer samples, or AMGL"
     )
     with pytest.raises(ViewError, match=expected):
         Estimator(3).fit(views)
-    monkeypatch.setattr(_memory, "available_memory", lambda: 400_000)
+    monkeypatch.setattr(_kernels, "available_memory", lambda: 400_000)
     Estimator(3, n_init=1).fit(views)
-    monkeypatch.setattr(_memory, "available_memory", lambda: None)
+    monkeypatch.setattr(_kernels, "available_memory", lambda: None)
     Estimator(3, n_init=1).fit(views)
 
 
 def test_refusal_says_how_much_memory(monkeypatch):
-    monkeypatch.setattr(_memory, "available_memory", lambda: 16 * 2**30)
+    monkeypatch.setattr(_kernels, "available_memory", lambda: 16 * 2**30)
     with pytest.raises(ViewError, match=r"50000 samples need 55\.9 GiB, but 16\.0 GiB"):
-        _memory.check_memory(50_000, 50_000, 3)
+        _kernels.check_memory(50_000, 50_000, 3)
 
 
 def test_refusal_of_anchors_says_how_much_memory(monkeypatch, Kernels, blobs):
-    monkeypatch.setattr(_memory, "available_memory", lambda: 10_000)
+    monkeypatch.setattr(_kernels, "available_memory", lambda: 10_000)
     expected = (
         r"[346] matrices of 90 samples and 12 anchors need 0\.0 GiB, but 0\.0 GiB of "
         r"memory are available. Use fewer anchors \(n_anchors\), fewer samples"
@@ -320,7 +320,7 @@ def test_fewer_anchors_than_clusters_are_refused(Kernels, blobs):
 
 def test_available_memory_is_known_without_psutil(monkeypatch):
     monkeypatch.setitem(sys.modules, "psutil", None)
-    assert _memory.available_memory() > 2**20
+    assert _kernels.available_memory() > 2**20
 
 
 @pytest.mark.filterwarnings("ignore:AMGL stopped at its iteration limit")

@@ -12,7 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 import manyview.cluster
 from manyview import AMGL, NSMVC, ConcatKMeans, GraphNSMVC, ViewError, ViewKMeans
 from manyview.cluster import _predictor
-from manyview.cluster._membership import soft_membership
+from manyview.cluster._membership import (
+    Measured,
+    learn_spread,
+    outlier_scores,
+    soft_membership,
+)
 from manyview.explain import explain
 
 ESTIMATORS = [getattr(manyview.cluster, name) for name in manyview.cluster.__all__]
@@ -120,6 +125,20 @@ def test_outlier_scores_are_robust_standard_deviations(Estimator, close):
         off = own - typical[model.labels_]
         expected.append(off / (1.4826 * np.median(np.abs(off))))
     assert_allclose(model.outlier_score_, np.mean(expected, axis=0), atol=1e-6)
+
+
+def test_outlier_scores_leave_missing_views_out_of_account():
+    """Hand-computed: a view that the third sample lacks, and a joint space."""
+    own = np.array([[1.0, 3.0, np.nan, 5.0], [2.0, 2.0, 4.0, 6.0]])
+    measured = Measured(scores=np.ones((4, 2)), own=own)
+    labels = np.array([0, 0, 0, 1])
+    spread = learn_spread(measured, labels, about_mean=True)
+    assert_allclose(spread.typical, [[2.0, 5.0], [2.0, 6.0]])
+    # The median deviation is 1 in the view and 0, so the mean, in the joint space.
+    assert_allclose(spread.deviation, [1.4826, 0.5])
+    # Only a sample without any view is judged by the joint space.
+    found = outlier_scores(measured, labels, spread, n_views=1)
+    assert_allclose(found, [-1 / 1.4826, 1 / 1.4826, 2 / 0.5, 0.0])
 
 
 def test_samples_far_out_in_every_view_become_noise(blobs):

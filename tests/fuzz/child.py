@@ -114,10 +114,10 @@ def main(kind, seed, first, last, folder):
         assert outcome(kind, good) == "read", f"{good}: {outcome(kind, good)}"
     limit_memory()
     for i in range(int(first), int(last)):
-        print("begin", i, flush=True)  # noqa: T201
+        print("begin", i, flush=True)
         path = case_of(kind, seed, i, goods, folder)
         line = " ".join(outcome(kind, path).split())
-        print("end", i, line[:300], flush=True)  # noqa: T201
+        print("end", i, line[:300], flush=True)
 
 
 if __name__ == "__main__":

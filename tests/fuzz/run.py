@@ -126,7 +126,7 @@ def main(n_cases, *kinds):
         tally = fuzz(kind, int(n_cases))
         total += len(tally.faults)
         seconds = time.monotonic() - began
-        print(  # noqa: T201
+        print(
             f"{kind:8} {dict(tally.counts)} in {seconds:.0f} s, slowest case "
             f"{tally.slowest:.1f} s {tally.faults[:5] or ''}",
             flush=True,

@@ -120,3 +120,44 @@ def test_a_sample_that_is_most_of_its_views_goes_where_the_objective_says():
             distances, selected, view_losses, exponents, 0, 0.0
         )
         assert found == objectives.argmin()
+
+
+def test_bounds_from_some_centres_allow_for_rounding():
+    """Hand-computed: fused distances 2, 8 and 18 with an error of 1."""
+    upper, lower = np.array([np.inf]), np.array([-np.inf])
+    _assign.tighten_bounds(
+        np.array([[[9.0, 1.0, 4.0]]]),
+        np.array([[0.5]]),
+        np.array([5, 3, 1]),
+        np.array([0]),
+        np.array([3], dtype=np.int32),
+        np.array([[True]]),
+        np.array([2.0]),
+        np.array([100.0]),
+        upper,
+        lower,
+    )
+    assert upper[0] == pytest.approx(np.sqrt(2.0 + 1.0))
+    assert lower[0] == pytest.approx(np.sqrt(8.0 - 1.0))
+
+
+def test_a_perfect_view_is_never_decided_by_rounding():
+    """A distance that rounding made larger in a perfect view must not pin a sample."""
+    distances = np.array([[[0.5, 0.5 + 1e-16]], [[9.0, 1.0]]])
+    rounding = np.array([[1e-15], [1e-15]])
+    labels, pending = np.zeros(1, dtype=np.int32), np.ones(1, dtype=bool)
+
+    def sweep_at_once(exact):
+        return _assign.sweep_majorize(
+            *(distances, rounding, np.array([exact]), np.arange(1), np.ones((2, 1))),
+            *(np.array([0.0, 40.0]), np.array([0.5, 0.5]), pending, np.zeros(2)),
+            *(labels, np.zeros(1), np.zeros(1)),
+        )
+
+    assert sweep_at_once(exact=False) == 1
+    assert pending[0]
+    assert labels[0] == 0
+    # Differences say that both centres are equally far in the perfect view.
+    distances[0, 0, 1] = 0.5
+    assert sweep_at_once(exact=True) == 0
+    assert labels[0] == 1

@@ -12,7 +12,7 @@ from reproduction.plots import paper_style, plot_pacing
 from reproduction.protocols import QUICK
 from reproduction.store import Outcome
 from reproduction.tables import build_cells, collect
-from tests.browser.conftest import browser, open_page  # noqa: F401
+from tests.browser.conftest import browser, open_page  # noqa: F401 - fixtures
 from tests.reproduction.conftest import toy
 
 TEXAS = DataInfo(source="texas", checksum="c", view_names=("citation", "content"))
@@ -65,7 +65,7 @@ def test_page_is_written_without_a_browser(page_file):
 
 
 @pytest.fixture
-def open_at(open_page, page_file):  # noqa: F811
+def open_at(open_page, page_file):  # noqa: F811 - the fixture
     """Opens the page at a width, and afterwards insists that it caused no complaint."""
     opened = []
 

@@ -11,6 +11,7 @@ from manyview._numerics._gram import equalise_scatter, gaussian_kernel, linear_k
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
 from manyview._solvers import _mvkkm
+from manyview._solvers._history import History
 from manyview._solvers._mvkkm import ViewKernels
 from manyview._views import check_views
 from tests import reference_graphs as reference
@@ -119,17 +120,13 @@ def test_kernel_kmeans_step_assigns_to_the_nearest_mean():
             for i in range(45)
         ]
     )
-    seen = []
-
-    def stop_after_first(iteration, scatter, n_moved):
-        seen.append((iteration, scatter, n_moved))
-
-    _mvkkm.kernel_kmeans(kernel, labels, 3, tol=1.0, on_step=stop_after_first)
+    history = History(None)
+    _mvkkm.kernel_kmeans(kernel, labels, 3, tol=1.0, history=history)
     nearest = distances.argmin(axis=1)
-    ((iteration, scatter, n_moved),) = seen
-    assert iteration == 1
-    assert n_moved == (nearest != labels).sum()
-    assert scatter == pytest.approx(reference.scatter(kernel, nearest))
+    (step,) = history.records
+    assert step.iteration == 1
+    assert step.n_moved == (nearest != labels).sum()
+    assert step.objective == pytest.approx(reference.scatter(kernel, nearest))
 
 
 def test_reassign_never_empties_a_cluster():

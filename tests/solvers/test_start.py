@@ -242,3 +242,31 @@ def test_a_sample_without_a_view_is_not_nearer_for_that():
     seeds = _start.seeds_at(rows, np.array([1, 2]))
     # 2.2^2 + 2.2^2 = 9.68 to the first; 2.5^2 = 6.25 in one view, 12.5 for two.
     assert_array_equal(_start.nearest_seeds(rows, seeds)[0], 0)
+
+
+def test_the_error_of_fused_distances_is_rescaled_with_them():
+    """Two of three views are shared: distances and errors count 1.5 times."""
+    view = np.array([[0.0], [1.0], [2.0]])
+    lacking = np.array([[np.nan], [1.0], [2.0]])
+    views = opened(view, view, lacking)
+    seeds = _start.seeds_at(views, np.array([1, 2]))
+    distances = np.array([1.0, 2.0, 4.0])[:, None, None] * np.ones((3, 3, 2))
+    rounding = np.array([0.1, 0.2, 0.4])[:, None] * np.ones((3, 3))
+    fused, errors = _start._fuse(views, seeds, slice(0, 3), distances, rounding)
+    assert_allclose(fused, [[4.5, 4.5], [7.0, 7.0], [7.0, 7.0]])
+    assert_allclose(errors, [[0.45, 0.45], [0.7, 0.7], [0.7, 0.7]])
+
+
+@pytest.mark.parametrize("closest", [[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
+def test_a_taken_sample_is_not_drawn_however_far_rounding_put_it(closest):
+    taken = np.array([0, 1])
+    for seed in range(10):
+        random_state = np.random.RandomState(seed)
+        drawn = _start._draw(np.array(closest), taken, 3, random_state)
+        assert set(drawn) == {2}
+
+
+def test_the_first_seed_has_as_many_views_as_any_sample():
+    first = np.array([[0.0], [1.0], [np.nan], [3.0]])
+    second = np.array([[0.0], [np.nan], [2.0], [3.0]])
+    assert_array_equal(_start._complete_samples(opened(first, second)), [0, 3])

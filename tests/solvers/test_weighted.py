@@ -144,6 +144,8 @@ def test_floors_follow_the_spread_of_the_view():
     view = np.array([[-3.0], [3.0], [-3.0], [3.0]])
     samples = make_samples([view, 100 * view], [view[:1], view[:1]], np.zeros(4, int))
     assert_allclose(samples.floors, [3e-8, 3e-6])
+    # A sum over four samples cannot be told from zero below four times as much.
+    assert_allclose(samples.safe_totals(np.zeros(2)), [12e-8, 12e-6])
 
 
 @given(st.integers(1, 12), st.integers(0, 20), st.integers(0, 99))

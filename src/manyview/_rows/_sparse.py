@@ -58,7 +58,7 @@ class SparseRows(Rows):
     def buffer(self, n_rows: int) -> None:  # noqa: ARG002 - the interface of Rows
         return None
 
-    def read(self, rows: RowIndex, buffer: None) -> IntArray:  # noqa: ARG002
+    def read(self, rows: RowIndex, buffer: None) -> IntArray:  # noqa: ARG002 - as above
         if isinstance(rows, slice):
             return np.arange(rows.start, rows.stop)
         return rows

@@ -44,7 +44,6 @@ def solve_camvc(
         inside = distances <= (1.0 + SAME_LOSS) * caps[:, None]
         sample_weights = inside * (0.5 * slopes[:, None] / samples.safe(distances))
         history.add(
-            stage=1,
             iteration=iteration,
             objective=float(slopes @ capped),
             n_moved=n_moved,

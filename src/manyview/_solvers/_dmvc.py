@@ -71,7 +71,6 @@ def solve_dmvc(
         view_weights = root_weights(samples.safe_totals(totals), samples.informative)
         sample_weights = 0.5 * view_weights[:, None] / samples.safe(distances)
         history.add(
-            stage=1,
             iteration=iteration,
             objective=float(np.sqrt(totals).sum()),
             n_moved=n_moved,

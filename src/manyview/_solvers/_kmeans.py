@@ -53,7 +53,6 @@ def solve_kmeans(
         view_losses = samples.view_losses(centers)
         outcome = samples.sweep(centers, view_losses, ones)
         history.add(
-            stage=1,
             iteration=iteration,
             objective=float(outcome.view_losses.sum()),
             n_moved=outcome.n_moved,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,12 +92,6 @@ def solve_mvkkm(
     history = History(on_iteration)
     objective = np.inf
     converged = False
-
-    def record_step(stage: int, iteration: int, scatter: float, n_moved: int) -> None:
-        history.add(
-            stage=stage, iteration=iteration, objective=scatter, n_moved=n_moved
-        )
-
     for stage in range(1, max_iter + 1):
         composite = combine(kernels, weights**power)
         labels, scatter = kernel_kmeans(
@@ -106,7 +99,8 @@ def solve_mvkkm(
             labels,
             n_clusters,
             tol=tol,
-            on_step=partial(record_step, stage),
+            history=history,
+            stage=stage,
         )
         before, objective = objective, scatter
         if objective == 0.0 or abs(before - objective) <= tol * before < np.inf:
@@ -160,11 +154,12 @@ def kernel_kmeans(
     n_clusters: int,
     *,
     tol: float,
-    on_step: Callable[[int, float, int], None] | None = None,
+    history: History | None = None,
+    stage: int = 1,
 ) -> tuple[IntArray, float]:
     """Batch kernel k-means from the given labels; no cluster ever empties.
 
-    Returns labels and scatter. `on_step` gets (iteration, scatter, n_moved).
+    Returns labels and scatter. Iterations are added to `history` as those of `stage`.
     """
     distances, scatter = center_distances(kernel, labels, n_clusters)
     smallest_gain = _smallest_gain(kernel)
@@ -176,8 +171,10 @@ def kernel_kmeans(
         before, labels = scatter, moved
         if n_moved:
             distances, scatter = center_distances(kernel, labels, n_clusters)
-        if on_step is not None:
-            on_step(iteration, scatter, n_moved)
+        if history is not None:
+            history.add(
+                stage=stage, iteration=iteration, objective=scatter, n_moved=n_moved
+            )
         if n_moved == 0 or before - scatter <= tol * before:
             return labels, scatter
 

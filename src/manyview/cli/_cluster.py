@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from manyview._extras import import_extra
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._annotate import check_write, write_annotated
 from manyview.cli._covariates import (
     Covariates,
     CovariatesOption,
@@ -23,9 +23,9 @@ from manyview.cli._covariates import (
 )
 from manyview.cli._dask import check_dask_options, run_on_dask
 from manyview.cli._progress import choice_progress, fit_progress
-from manyview.cli._request import Request, take_request
+from manyview.cli._request import Request, split_name, take_request
 from manyview.cli._sources import as_views, fill_holes, load_sources, sample_names
-from manyview.exceptions import ViewError
+from manyview.exceptions import DatasetError, ViewError
 
 if TYPE_CHECKING:
     from manyview._views import ViewSet
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from manyview.model_selection import ClusterCountChoice
 
 MOST_AUTOMATIC = 15
+# Files that --write copies.
+ANNOTATED = (".h5ad", ".h5mu")
 
 # NSMVC's two assignment steps.
 Assignment = StrEnum("Assignment", ["sequential", "majorize"])
@@ -148,7 +150,7 @@ def cluster_command(
     )
     command = opt.given_command(ctx)
     if write is not None:
-        check_write(write, request, dask=dask, force=force)
+        _check_write(write, request, dask=dask, force=force)
     if dask is None:
         _refuse("is for fits on a cluster. Add --dask.", {"--checkpoint": checkpoint})
         estimator = opt.make_estimator(method, settings)
@@ -169,7 +171,7 @@ def cluster_command(
             if folder is not None:
                 names = _write(result, content, folder, force=force)
             if write is not None:
-                write_annotated(result, write)
+                _write_annotated(result, write)
     if out == "-":
         result.write_labels(sys.stdout)
     if as_json and out != "-":
@@ -291,13 +293,59 @@ def _write(
 
 
 def _write_report(result: Result, path: Path) -> None:
+    from manyview.cli._result import report_options
     from manyview.reporting._report import make_report
 
+    options = report_options(
+        result.data,
+        command=result.command,
+        choice=result.choice,
+        imputer=result.imputer,
+        covariates=result.covariates,
+        n_samples=result.n_samples,
+    )
     page = make_report(
         result.clustering,
-        result.report_options(),
+        options,
         method=type(result.shown).__name__,
         estimator=result.shown,
         explanation=result.explanation,
     )
     page.save(path)
+
+
+def _check_write(
+    path: Path, request: Request, *, dask: str | None, force: bool
+) -> None:
+    """Refuse what cannot be written, before any work is done."""
+    source = Path(split_name(request.sources[0])[1])
+    kind = path.suffix.lower()
+    same = kind in ANNOTATED and kind == source.suffix.lower()
+    if dask is not None or len(request.sources) > 1 or not same:
+        msg = (
+            f"{path} cannot be written: --write copies the one .h5ad or .h5mu file "
+            "that is clustered, under a name with the same suffix."
+        )
+        raise DatasetError(msg)
+    if path.exists() and source.exists() and path.samefile(source):
+        msg = f"{path} is the file that is clustered. Choose another --write."
+        raise DatasetError(msg)
+    _output.check_file(path, force=force, option="--write")
+    import_extra("anndata", "omics", "--write")
+
+
+def _write_annotated(result: Result, path: Path) -> None:
+    """A copy of the clustered file with the results in it."""
+    from manyview.omics._annotations import annotate_file, make_annotations
+
+    found = make_annotations(
+        result.estimator,
+        result.clustering,
+        sample_names(result.data),
+        key="manyview",
+        imputed=result.imputed,
+        explanation=result.explanation,
+    )
+    (source,) = result.request.sources
+    with _output.writing(path):
+        annotate_file(Path(split_name(source)[1]), path, found)

@@ -97,6 +97,7 @@ def report_command(
         choice=_stored_choice(summary),
         imputer=imputer,
         covariates=_covariates(summary, covariates, survival, names),
+        n_samples=len(names),
     )
     model, method, views = None, summary["method"], as_views(data)
     if (result / _output.MODEL).is_file():

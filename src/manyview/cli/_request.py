@@ -166,8 +166,8 @@ def take_request(
         for parameter in own.values()
         for one in (taken if parameter.name == "request" else [parameter])
     ]
-    # mypy does not know that `inspect` looks for this attribute of a function.
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    signature = inspect.Signature(parameters)
+    run.__signature__ = signature  # type: ignore[attr-defined]  # `inspect` reads it
     return run
 
 

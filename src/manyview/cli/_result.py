@@ -82,25 +82,6 @@ class Result:
         with path.open("w", encoding="utf-8", newline="") as file:
             self.write_labels(file)
 
-    def report_options(self) -> ReportOptions:
-        """What the report says beyond the clustering."""
-        options = report_options(
-            self.data,
-            command=self.command,
-            choice=self.choice,
-            imputer=self.imputer,
-            covariates=self.covariates,
-        )
-        if not self.is_part:
-            return options
-        some, every = f"{self.data.n_samples:,}", f"{self.n_samples:,}"
-        about = ("this page shows", f"{some} rows drawn at random from {every}")
-        return dataclasses.replace(
-            options,
-            title=f"{options.title} (a sample of {some} of {every} rows)",
-            provenance=[about, *options.provenance],
-        )
-
     def summarise(self) -> dict[str, Any]:
         """The run as JSON values."""
         data, params = self.data, self.estimator.get_params()
@@ -191,19 +172,26 @@ def report_options(
     command: str,
     choice: ClusterCountChoice | None,
     imputer: ViewImputer | None,
-    covariates: Covariates | None = None,
+    covariates: Covariates | None,
+    n_samples: int,
 ) -> ReportOptions:
-    """What a report on this data says beyond the clustering."""
+    """What a report on this data, maybe a part of all samples, says beyond them."""
     from manyview.reporting._subject import ReportOptions
 
+    title, part = title_of(data), ""
+    if data.n_samples < n_samples:
+        some, every = f"{data.n_samples:,}", f"{n_samples:,}"
+        title += f" (a sample of {some} of {every} rows)"
+        part = f"{some} rows drawn at random from {every}"
     about = {
+        "this page shows": part,
         "about": data.description,
         "source": data.source,
         "licence": data.license,
         "missing cells": "" if imputer is None else imputed_words(imputer),
     }
     return ReportOptions(
-        title=title_of(data),
+        title=title,
         sample_ids=sample_names(data),
         feature_names=data.feature_names or None,
         target=data.target,

@@ -197,10 +197,10 @@ class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimat
 
     def _prepare(self, views: ViewSet) -> Any:
         """What every restart works on: scaled rows, graphs, kernels."""
-        return self._scaled_rows(views)
+        return self._open_for_fit(views)
 
-    def _scaled_rows(self, views: ViewSet) -> tuple[Rows, ...]:
-        """Rows of the views through scales that are learned from them."""
+    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+        """What the solver sees of the views; remembers how new samples get there."""
         self.scales_, rows = scaled_rows(self._used(views), self.scale)
         return rows
 

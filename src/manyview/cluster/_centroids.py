@@ -50,30 +50,13 @@ class CentroidClusterer(PredictingClusterer):
             outlier_score=outlier_score,
         )
 
-    def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
-        from manyview._rows import open_views
-
-        return open_views(self._used(views), self.scales_)
-
     def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
         return self._centers, self._score_weights
 
     def _n_restarts(self) -> int:
         return self.n_init
 
-    def _crowds_blas(self) -> bool:
-        # Blocks of rows are small: in their products, more than one BLAS thread
-        # spends longer waiting for the others than working.
-        return True
-
     def _store(self, best: CentroidResult) -> None:
         super()._store(best)
-        self._centers = best.centers
-        self.cluster_centers_ = [
-            scale.to_user_units(centers)
-            for scale, centers in zip(self.scales_, best.centers, strict=True)
-        ]
         self.view_weights_ = best.view_weights
         self._score_weights = best.score_weights
-        self.unexplained_ = best.unexplained
-        self.objective_ = best.objective

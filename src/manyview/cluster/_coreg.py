@@ -161,7 +161,7 @@ class CoReg(SpectralClusterer, KernelClusterer):
     ) -> tuple[tuple[Rows, ...], FloatArray, IntArray | None]:
         coupling = _per_view(self.coupling, len(views.arrays))
         anchors = self._draw_anchors(views.n_samples)
-        return self._scaled_rows(views), coupling, anchors
+        return self._open_for_fit(views), coupling, anchors
 
     def _solve(
         self,

@@ -175,7 +175,7 @@ class CoTrain(SpectralClusterer, KernelClusterer):
                 f"{n_views}, counted from 0. Use a smaller index or 'concat'."
             )
             raise ViewError(msg)
-        return self._scaled_rows(views), self._draw_anchors(views.n_samples)
+        return self._open_for_fit(views), self._draw_anchors(views.n_samples)
 
     def _solve(
         self,

@@ -163,7 +163,7 @@ class DMVC(CentroidClusterer):
                 "the layers before the last."
             )
             raise ViewError(msg)
-        return self._scaled_rows(views)
+        return self._open_for_fit(views)
 
     def _solve(
         self,

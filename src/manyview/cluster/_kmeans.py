@@ -267,7 +267,7 @@ class ViewKMeans(_Lloyd):
 
     def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
         self.view_ = self._find_view(views.names)
-        return self._scaled_rows(views)
+        return self._open_for_fit(views)
 
     def _find_view(self, names: tuple[str, ...]) -> int:
         if isinstance(self.view, str):

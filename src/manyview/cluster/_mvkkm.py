@@ -173,7 +173,7 @@ class MVKKM(KernelClusterer):
         from manyview._solvers._mvkkm import equal_kernels
 
         anchors = self._draw_anchors(views.n_samples)
-        return equal_kernels(self._scaled_rows(views), self.kernel, anchors)
+        return equal_kernels(self._open_for_fit(views), self.kernel, anchors)
 
     def _solve(
         self,

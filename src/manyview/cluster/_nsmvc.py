@@ -13,14 +13,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from manyview._results import NSMVCResult, OnIteration
 from manyview._sklearn_compat import Interval, StrOptions, _get_output_config
 from manyview._typing import FloatArray, IntArray
-from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
 from manyview.cluster._base import as_labels
-from manyview.cluster._clustering import (
-    Clustering,
-    check_count,
-    default_names,
-)
+from manyview.cluster._clustering import Clustering, check_count, default_names
 from manyview.cluster._predictor import PredictingClusterer
 
 if TYPE_CHECKING:
@@ -281,11 +276,6 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
             labels = as_labels(self.init, views.n_samples, self.n_clusters)
         return _Prepared(views=views, rows=self._open_for_fit(views), labels=labels)
 
-    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
-        """What the solver sees of the views; remembers how new samples get there."""
-        self.scales_, rows = scaled_rows(views, self.scale)
-        return rows
-
     def _solve(
         self,
         prepared: _Prepared,
@@ -305,10 +295,6 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
             n_threads=self._threads_per_restart(),
             on_iteration=on_iteration,
         )
-
-    def _crowds_blas(self) -> bool:
-        # Products of one block are too small to share: BLAS threads only contend.
-        return True
 
     def _start(self, prepared: _Prepared, random_state: np.random.RandomState) -> Start:
         from manyview._solvers import _start
@@ -332,18 +318,11 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         from manyview._numerics._pacing import separation_shares, view_slopes
 
         super()._store(best)
-        self._centers = best.centers
-        self.cluster_centers_ = [
-            scale.to_user_units(centers)
-            for scale, centers in zip(self._center_scales(), best.centers, strict=True)
-        ]
         slopes = view_slopes(best.view_losses, best.exponents)
         self.view_weights_ = separation_shares(slopes, best.scatter, best.unexplained)
         self.exponents_ = best.exponents
         self.thresholds_ = best.thresholds
         self.view_losses_ = best.view_losses
-        self.objective_ = best.objective
-        self.unexplained_ = best.unexplained
         self.joined_pace_ = best.joined_pace
 
     def _rows_of_fit(self, prepared: _Prepared) -> tuple[Rows, ...]:
@@ -395,12 +374,6 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
             view_weights=self.view_weights_,
             unexplained=unexplained,
         )
-
-    def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
-        """Samples through the scales learned in fit."""
-        from manyview._rows import open_views
-
-        return open_views(views, self.scales_)
 
     def _with_index(self, distances: FloatArray, index: Any) -> Any:
         """A frame with the index of the samples, if pandas output is wanted.

@@ -33,7 +33,7 @@ SPREAD_SAMPLES = 20_000
 class PredictingClusterer(BaseMultiViewClusterer):
     """A clusterer whose labels are the nearest centres by a fused distance.
 
-    A subclass defines `_open_checked`, `_linear_model` and `_measured`.
+    A subclass defines `_linear_model` and `_measured`.
     """
 
     # Whether distances are added up rather than squared distances.
@@ -133,9 +133,24 @@ class PredictingClusterer(BaseMultiViewClusterer):
             self._measured(views, rows, labels, *self._assess(rows, labels))
         )
 
+    def _crowds_blas(self) -> bool:
+        # Blocks of rows are small: in their products, more than one BLAS thread
+        # spends longer waiting for the others than working.
+        return True
+
+    def _store(self, best: Any) -> None:
+        super()._store(best)
+        self._centers = best.centers
+        self.cluster_centers_ = [
+            scale.to_user_units(centers)
+            for scale, centers in zip(self._center_scales(), best.centers, strict=True)
+        ]
+        self.unexplained_ = best.unexplained
+        self.objective_ = best.objective
+
     def _assess_fit(self, prepared: Any) -> None:
         rows, labels = self._rows_of_fit(prepared), self.labels_
-        if len(labels) * self._n_centers() > KEPT_ENTRIES:
+        if len(labels) * len(self._centers[0]) > KEPT_ENTRIES:
             self._assess_in_parts(rows, labels)
             return
         measured = self._measure(rows, labels)
@@ -152,13 +167,10 @@ class PredictingClusterer(BaseMultiViewClusterer):
         self._spread = self._spread_of(self._measure(part, labels[some]), labels[some])
         if self.outlier_threshold is None:
             return
-        for block in row_blocks(len(labels), self._n_centers(), KEPT_ENTRIES):
+        for block in row_blocks(len(labels), len(self._centers[0]), KEPT_ENTRIES):
             part = tuple(view.take(np.arange(block.start, block.stop)) for view in rows)
             _, scores = self._assess(part, labels[block])
             labels[block][self._is_noise(scores)] = -1
-
-    def _n_centers(self) -> int:
-        return len(self._linear_model()[0][0])
 
     def _rows_of_fit(self, prepared: Any) -> tuple[Rows, ...]:
         """The rows in what `_prepare` made."""
@@ -166,7 +178,9 @@ class PredictingClusterer(BaseMultiViewClusterer):
 
     def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
         """Samples through the scales learned in fit."""
-        raise NotImplementedError
+        from manyview._rows import open_views
+
+        return open_views(self._used(views), self.scales_)
 
     def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
         """Centres, and weights of the spaces in the fused distance."""

@@ -4,8 +4,7 @@ from manyview._extras import import_extra
 
 import_extra("distributed", "dask", "manyview.distributed")
 
-# After the check above.
-from manyview.distributed._graph_nsmvc import DaskGraphNSMVC  # noqa: E402
-from manyview.distributed._nsmvc import DaskNSMVC  # noqa: E402
+from manyview.distributed._graph_nsmvc import DaskGraphNSMVC  # noqa: E402 - needs Dask
+from manyview.distributed._nsmvc import DaskNSMVC  # noqa: E402 - needs Dask
 
 __all__ = ["DaskGraphNSMVC", "DaskNSMVC"]

@@ -14,7 +14,6 @@ from manyview.explain import Explanation
 from manyview.explain._margins import clustering_of, explain_clustering
 from manyview.metrics._scores import all_scores
 from manyview.plotting._colors import cluster_colors
-from manyview.reporting import _facts as facts
 from manyview.reporting import _figures as draw
 from manyview.reporting import _tables as tables
 from manyview.reporting._page import Figure, ReportPage, render_page
@@ -179,7 +178,6 @@ def make_report(
         MOST_LISTED=MOST_LISTED,
         UNSURE_BELOW=UNSURE_BELOW,
         tables=tables,
-        facts=facts,
     )
     return ReportPage(page)
 

@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from tests.cli.conftest import run  # noqa: F401 - a fixture
-
 pytestmark = pytest.mark.filterwarnings(
     "ignore::FutureWarning:mudata", "ignore:Cannot join columns:UserWarning"
 )
@@ -36,7 +34,7 @@ def h5ad(blobs, tmp_path):
     return tmp_path / "cells.h5ad"
 
 
-def test_write_adds_to_a_copy_of_an_h5ad(run, h5ad):  # noqa: F811
+def test_write_adds_to_a_copy_of_an_h5ad(run, h5ad):
     out = h5ad.with_name("out.h5ad")
     words = ("cluster", h5ad, "-k", 3, *QUICK, "--use-rep", "X,X_pca")
     done = run(*words, "--write", out, "--out", h5ad.parent / "result")
@@ -63,7 +61,7 @@ def test_write_adds_to_a_copy_of_an_h5ad(run, h5ad):  # noqa: F811
     assert list(again.obs["manyview"].cat.categories) == ["0", "1"]
 
 
-def test_write_adds_to_a_copy_of_an_h5mu(run, blobs, tmp_path):  # noqa: F811
+def test_write_adds_to_a_copy_of_an_h5mu(run, blobs, tmp_path):
     order = np.arange(89, 9, -1)
     names = [CELLS[i] for i in order]
     second = anndata.AnnData(blobs[0][1][order], obs=pd.DataFrame(index=names))
@@ -106,7 +104,7 @@ def test_write_adds_to_a_copy_of_an_h5mu(run, blobs, tmp_path):  # noqa: F811
         (["--use-rep", "X", "--use-rep", "rna=X"], "in all cases or in none"),
     ],
 )
-def test_mistakes(run, h5ad, words, trouble):  # noqa: F811
+def test_mistakes(run, h5ad, words, trouble):
     h5ad.with_name("there.h5ad").write_text("precious")
     words = [word.format(h5ad.parent) for word in words]
     done = run("cluster", h5ad, "-k", 3, *QUICK, *words)
@@ -115,7 +113,7 @@ def test_mistakes(run, h5ad, words, trouble):  # noqa: F811
     assert h5ad.with_name("there.h5ad").read_text() == "precious"
 
 
-def test_predict_knows_the_view_of_another_file(run, h5ad):  # noqa: F811
+def test_predict_knows_the_view_of_another_file(run, h5ad):
     out = h5ad.parent / "result"
     assert run("cluster", h5ad, "-k", 3, *QUICK, "--out", out).code == 0
     cells = anndata.read_h5ad(h5ad)[:7]
