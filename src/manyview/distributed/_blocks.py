@@ -26,7 +26,7 @@ from manyview._scaling import (
     feature_moments,
     feature_range,
 )
-from manyview._solvers._cluster_sums import ClusterSums, member_sums
+from manyview._solvers._cluster_sums import member_sums
 from manyview._solvers._graph_views import GraphModel
 from manyview._solvers._local import LocalSamples
 from manyview._solvers._nearest import fused_scores, nearest_clusters
@@ -71,44 +71,8 @@ def _part_size(part: Part) -> int:
     return part.state.nbytes
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ViewTotals:
-    """Totals from which means and scatter of the whole views follow.
-
-    n_present : (n_views,), samples that have the view; energy : (n_views,), summed
-    squared lengths of the rows; rows : per view (n_features_v,), summed rows.
-    """
-
-    n_present: IntArray
-    energy: FloatArray
-    rows: tuple[FloatArray, ...]
-
-    def merge(self, other: ViewTotals) -> ViewTotals:
-        return ViewTotals(
-            n_present=self.n_present + other.n_present,
-            energy=self.energy + other.energy,
-            rows=tuple(a + b for a, b in zip(self.rows, other.rows, strict=True)),
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Selection:
-    """Changes of the sums by a selection, and the selected energy, (n_views,)."""
-
-    change: ClusterSums
-    energy: FloatArray
-
-    def merge(self, other: Selection) -> Selection:
-        change = self.change.merge(other.change)
-        return Selection(change=change, energy=self.energy + other.energy)
-
-
-def report_of(part: Part) -> Any:
-    return part.report
-
-
 def merge_reports(found: list[Any]) -> Any:
-    """Reports of some parts as one, in order."""
+    """Reports of some parts as one, in order; tuples entry by entry."""
     return reduce(_merge, found)
 
 
@@ -192,13 +156,12 @@ def content_digest(array: Any, present: BoolArray | None = None) -> str:
     return found.hexdigest()
 
 
-def totals_of(rows: tuple[Rows, ...]) -> ViewTotals:
-    """Totals of one part."""
-    counts = np.array([view.present.sum() for view in rows])
-    return ViewTotals(
-        n_present=counts,
-        energy=np.array([view.sq_norms.sum() for view in rows]),
-        rows=tuple(view.mean * n for view, n in zip(rows, counts, strict=True)),
+def totals_of(rows: tuple[Rows, ...]) -> tuple[tuple[FloatArray, float, int], ...]:
+    """Per view the summed rows, their summed squared lengths and their number."""
+    counts = [int(view.present.sum()) for view in rows]
+    return tuple(
+        (view.mean * count, float(view.sq_norms.sum()), count)
+        for view, count in zip(rows, counts, strict=True)
     )
 
 
@@ -235,7 +198,7 @@ def begin_at_seeds(rows: tuple[Rows, ...], seeds: Seeds) -> Part:
 
 
 def begin_at_random(
-    rows: tuple[Rows, ...], seed: int, first_row: int, n_clusters: int
+    rows: tuple[Rows, ...], first_row: int, seed: int, n_clusters: int
 ) -> Part:
     """Random labels that do not depend on how the rows are cut."""
     stop = first_row + rows[0].n_samples
@@ -285,10 +248,10 @@ def select(
     pace: int,
     n_clusters: int,
 ) -> Part:
+    """Reports the changes of the sums, and the selected energy, (n_views,)."""
     with _samples(rows, part, n_clusters) as samples:
         samples.select(thresholds, pace)
-    report = Selection(change=samples.clusters, energy=samples.energy)
-    return Part(state=samples.state, report=report)
+    return Part(state=samples.state, report=(samples.clusters, samples.energy))
 
 
 def loss_of_selected(
@@ -301,8 +264,8 @@ def loss_of_selected(
 def sweep(
     rows: tuple[Rows, ...],
     part: Part,
-    step: tuple[Centers, FloatArray, FloatArray],
     path: Path | None,
+    step: tuple[Centers, FloatArray, FloatArray],
 ) -> Part:
     """The majorizing step; with a `path` the new state is written there as well.
 
@@ -316,14 +279,6 @@ def sweep(
     return Part(state=samples.state, report=report)
 
 
-def labels_of(part: Part) -> IntArray:
-    return part.state.labels
-
-
-def joined_pace_of(part: Part) -> IntArray:
-    return part.state.joined_pace
-
-
 def begin_nearest(rows: tuple[Rows, ...], model: tuple[Centers, FloatArray]) -> Part:
     """Labels of the nearest centres by a fitted model's score."""
     labels = nearest_clusters(rows, *model)
@@ -333,13 +288,14 @@ def begin_nearest(rows: tuple[Rows, ...], model: tuple[Centers, FloatArray]) -> 
 def embed(
     rows: tuple[Rows, ...],
     model: tuple[GraphModel, tuple[ViewScale, ...], tuple[str, ...]],
+    store: Callable[[ViewSet], ViewSet],
 ) -> ViewSet:
     """Embeddings of a part; model : graphs, scales and names of the views."""
     graph, scales, names = model
     placed = place_views(graph, rows, usable_views(rows, scales), names, np.float32)
     for view in rows:
         view.release()
-    return placed
+    return store(placed)
 
 
 def opened(views: ViewSet, opener: Opener) -> tuple[Rows, ...]:

@@ -8,7 +8,6 @@ best.npz : the best restart that is finished; its samples are in the step named 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -18,15 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from manyview._files import whole_file
+from manyview._files import UNREADABLE, whole_file
 from manyview._results import pack_history, share_rounding, unpack_history
-from manyview._scaling import ViewScale
 from manyview._solvers._cluster_sums import ClusterSums
 from manyview._solvers._nsmvc import LoopState
 from manyview._typing import FloatArray
 from manyview.distributed import _blocks
 from manyview.distributed._samples import DaskRows, DaskSamples, map_parts
-from manyview.distributed._snapshot import DAMAGED, UNREADABLE, write_arrays
+from manyview.distributed._snapshot import DAMAGED, write_arrays
 from manyview.exceptions import CheckpointError
 
 
@@ -67,47 +65,37 @@ class Checkpoint:
         self.step = 0 if self.saved is None else self.saved.step
         self._seen_by_workers = False
 
-    def follow(self, samples: DaskSamples) -> None:
-        """Have the next sweep write its samples."""
+    def follow(self, restart: int, loop: LoopState, samples: DaskSamples) -> None:
+        """Have the sweeps of a restart write its samples, from this state on."""
+        self._restart, self._loop, self._samples = restart, loop, samples
         folder = self._step_folder(self.step + 1)
         samples.snapshot = lambda part: folder / f"part-{part}.npz"
 
-    def save(self, restart: int, loop: LoopState, samples: DaskSamples) -> None:
+    def save(self, loop: LoopState) -> None:
         """Record that the sweep that was followed is done, and follow the next."""
         self.step += 1
-        self._check_sharing(len(samples.parts))
-        self._write("state.npz", restart, loop, samples, None)
+        self._check_sharing(len(self._samples.parts))
+        self.follow(self._restart, loop, self._samples)
+        self._write("state.npz", self._restart, None)
         self._tidy()
-        self.follow(samples)
 
-    def finish(
-        self,
-        restart: int,
-        loop: LoopState,
-        samples: DaskSamples,
-        unexplained: FloatArray,
-    ) -> None:
+    def finish(self, unexplained: FloatArray) -> None:
         """Record that a restart is over, and keep it if it is the best so far."""
         best = None if self.best is None else self.best.unexplained
         if best is None or _explains_more(unexplained, best):
-            self._write("best.npz", restart, loop, samples, unexplained)
+            self._write("best.npz", self._restart, unexplained)
             self.best = self._read("best.npz")
         # The next restart begins from nothing; a driver that dies now skips this one.
-        self._write("state.npz", restart + 1, loop, samples, unexplained)
+        self._write("state.npz", self._restart + 1, unexplained)
         self._tidy()
 
     def load(self, saved: Saved, data: DaskRows, n_clusters: int) -> DaskSamples:
         """The samples of a saved run, on the cluster again."""
         folder = self._step_folder(saved.step)
         paths = [folder / f"part-{i}.npz" for i in range(len(data.lengths))]
-        n_parts, n_views = len(paths), len(data.scales)
-        parts = map_parts(
-            _blocks.resume,
-            paths,
-            data.lengths,
-            [n_views] * n_parts,
-            [n_clusters] * n_parts,
-        )
+        n_views = len(data.scales)
+        shape = {"n_views": n_views, "n_clusters": n_clusters}
+        parts = map_parts(_blocks.resume, paths, data.lengths, **shape)
         samples = DaskSamples(data, parts, n_clusters)
         stored = saved.driver
         if not _fits(stored, [len(scale.factor) for scale in data.scales], n_clusters):
@@ -144,10 +132,10 @@ class Checkpoint:
         try:
             written = json.loads(path.read_text())
             stored: list[int] = written.pop("seeds")
-        except (*UNREADABLE, AttributeError) as error:
+            if not _are_seeds(stored, len(seeds)):
+                raise ValueError
+        except (*UNREADABLE, OSError) as error:
             raise CheckpointError(DAMAGED.format(path=path)) from error
-        if not _are_seeds(stored, len(seeds)):
-            raise CheckpointError(DAMAGED.format(path=path))
         differs = [key for key, value in identity.items() if written.get(key) != value]
         if differs:
             msg = (
@@ -179,21 +167,15 @@ class Checkpoint:
             if folder not in {self._step_folder(step) for step in kept}:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _write(
-        self,
-        name: str,
-        restart: int,
-        loop: LoopState,
-        samples: DaskSamples,
-        unexplained: FloatArray | None,
-    ) -> None:
+    def _write(self, name: str, restart: int, unexplained: FloatArray | None) -> None:
+        clusters = self._samples.clusters
         arrays = {
             "restart": restart,
             "step": self.step,
-            "masses": samples.clusters.masses,
-            "energy": samples.energy,
-            **{f"sums{v}": sums for v, sums in enumerate(samples.clusters.sums)},
-            **_pack(loop),
+            "masses": clusters.masses,
+            "energy": self._samples.energy,
+            **{f"sums{v}": sums for v, sums in enumerate(clusters.sums)},
+            **_pack(self._loop),
         }
         if unexplained is not None:
             arrays["unexplained"] = unexplained
@@ -213,7 +195,7 @@ class Checkpoint:
                 driver=arrays,
                 unexplained=arrays.get("unexplained"),
             )
-        except UNREADABLE as error:
+        except (*UNREADABLE, OSError) as error:
             raise CheckpointError(DAMAGED.format(path=path)) from error
 
 
@@ -223,18 +205,6 @@ def _are_seeds(values: Any, n_restarts: int) -> bool:
         and len(values) == n_restarts
         and all(type(seed) is int and 0 <= seed < 2**32 for seed in values)
     )
-
-
-def digest(*pieces: Any) -> str:
-    """A short name for the contents of arrays, scales, strings and sequences."""
-    found = hashlib.sha256()
-    for piece in pieces:
-        if isinstance(piece, ViewScale):
-            piece = digest(str(piece.mode), piece.shift, piece.factor)
-        elif not isinstance(piece, (str, np.ndarray)):
-            piece = np.asarray(piece)
-        found.update(piece.encode() if isinstance(piece, str) else piece.tobytes())
-    return found.hexdigest()[:16]
 
 
 def _fits(

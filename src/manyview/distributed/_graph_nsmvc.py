@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from manyview.cluster import NSMVC, GraphNSMVC
 from manyview.distributed import _blocks
 from manyview.distributed._data import gather_rows, open_data, open_parts
 from manyview.distributed._nsmvc import DaskNSMVC
-from manyview.distributed._samples import DaskRows, map_parts, shared
+from manyview.distributed._samples import DaskRows, map_parts
 from manyview.embedding._graph_views import (
     check_neighbors,
     embedding_names,
@@ -138,24 +139,18 @@ view_names_, n_features_in_
             random_state=random_state,
             n_threads=available_threads(),
         )
-        n_parts = len(raw.rows)
-        model = shared((self._graph, self.scales_, views.names), n_parts)
+        model = (self._graph, self.scales_, views.names)
         data = open_parts(
-            map_parts(_blocks.embed, raw.rows, model),
+            lambda store: map_parts(_blocks.embed, raw.rows, model=model, store=store),
             embedding_names(views.names),
             raw.lengths,
+            raw.n_samples * sum(self._graph.widths) * 4,
             "energy",
             self.persist,
-            nbytes=raw.n_samples * sum(self._graph.widths) * 4,
         )
         self._embedding_scales = data.scales
         # The embeddings follow from the rows, so these tell one fit from another.
-        return DaskRows(
-            rows=data.rows,
-            lengths=data.lengths,
-            scales=data.scales,
-            contents=raw.contents,
-        )
+        return replace(data, contents=raw.contents)
 
     def _opener(self) -> Callable[..., Any]:
         return partial(

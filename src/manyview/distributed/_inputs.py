@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
 import dask.array as da
@@ -18,6 +18,9 @@ from manyview._typing import IntArray
 from manyview._views import ViewLayout, ViewSet, check_views, line_up
 from manyview._zarr import check_zarr
 from manyview.exceptions import ViewError
+
+# Where the worker of a part keeps its views.
+Store: TypeAlias = Callable[[ViewSet], ViewSet]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +54,7 @@ class DaskViews:
         known = [array for array in self.arrays.values() if array is not None]
         return sum(int(array.nbytes) for array in known)
 
-    def parts(self, store: Callable[[ViewSet], ViewSet]) -> list[Any]:
+    def parts(self, store: Store) -> list[Any]:
         """One lazy `ViewSet` per row range, checked and stored when it is computed.
 
         Reading all views of a range, checking and storing them is one task: chunks
@@ -80,7 +83,7 @@ def _read_part(
     *blocks: Any,
     names: tuple[str, ...],
     layout: ViewLayout | None,
-    store: Callable[[ViewSet], ViewSet],
+    store: Store,
 ) -> ViewSet:
     views = {
         # The chunks of a row range come as a sequence, which holds only one.

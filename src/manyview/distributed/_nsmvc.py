@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import dask
 import dask.array as da
+import joblib
 import numpy as np
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
@@ -28,10 +29,15 @@ from manyview.cluster import NSMVC
 from manyview.cluster._base import OnRestartIteration, report_progress
 from manyview.cluster._clustering import Clustering
 from manyview.distributed import _blocks
-from manyview.distributed._checkpoint import Checkpoint, digest
+from manyview.distributed._checkpoint import Checkpoint
 from manyview.distributed._data import open_data
 from manyview.distributed._inputs import DaskViews, is_lazy, open_lazy_views
-from manyview.distributed._samples import DaskRows, DaskSamples, map_parts, shared
+from manyview.distributed._samples import (
+    DaskRows,
+    DaskSamples,
+    concatenate,
+    map_parts,
+)
 from manyview.distributed._start import identify_start, start_samples
 from manyview.exceptions import ClusterError
 
@@ -264,15 +270,14 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().score(X)
-        views = self._read(X, reset=False)
-        parts = views.parts(_blocks.keep)
-        rows = map_parts(_blocks.opened, parts, shared(self._opener(), len(parts)))
-        scales = self._center_scales()
-        data = DaskRows(rows=tuple(rows), lengths=views.lengths, scales=scales)
-        centers, weights = self._linear_model()
-        nearest = map_parts(
-            _blocks.begin_nearest, rows, shared((centers, weights), len(rows))
+        views, (centers, weights) = self._read(X, reset=False), self._linear_model()
+        rows = map_parts(
+            _blocks.opened, views.parts(_blocks.keep), opener=self._opener()
         )
+        data = DaskRows(
+            rows=tuple(rows), lengths=views.lengths, scales=self._center_scales()
+        )
+        nearest = map_parts(_blocks.begin_nearest, rows, model=(centers, weights))
         samples = DaskSamples(data, nearest, len(centers[0]))
         return -float(unexplained(samples, centers).sum())
 
@@ -303,29 +308,25 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         tell: OnRestartIteration | None,
     ) -> Iterator[NSMVCResult]:
         """Results one after the other; a checkpoint leaves out what it already has."""
+        saved, first = None, 0
         if checkpoint is None:
-            for restart, seed in enumerate(self._restart_seeds()):
-                yield self._run(restart, *self._start_at(X, data, seed), None, tell)
-            return
-        if checkpoint.best is not None:
-            loop = checkpoint.best.loop
-            samples = checkpoint.load(checkpoint.best, data, self.n_clusters)
-            yield self._run(checkpoint.best.restart, samples, loop, None, None)
-        saved = checkpoint.saved
-        first = 0 if saved is None else saved.restart
-        for restart, seed in list(enumerate(checkpoint.seeds))[first:]:
-            if saved is not None and saved.under_way and restart == first:
-                loop = saved.loop
+            seeds = self._restart_seeds()
+        else:
+            seeds, saved, best = checkpoint.seeds, checkpoint.saved, checkpoint.best
+            first = 0 if saved is None else saved.restart
+            if best is not None:
+                samples = checkpoint.load(best, data, self.n_clusters)
+                yield self._run(best.restart, samples, best.loop, None, None)
+        for restart, seed in list(enumerate(seeds))[first:]:
+            if checkpoint is not None and saved is not None and saved.under_way:
                 samples = checkpoint.load(saved, data, self.n_clusters)
+                loop, saved = saved.loop, None
             else:
-                samples, loop = self._start_at(X, data, seed)
+                source = np.random.RandomState(seed)
+                samples, loop = start_samples(
+                    data, X, self.init, self.n_clusters, source
+                )
             yield self._run(restart, samples, loop, checkpoint, tell)
-
-    def _start_at(
-        self, X: Any, data: DaskRows, seed: int
-    ) -> tuple[DaskSamples, LoopState]:
-        random_state = np.random.RandomState(seed)
-        return start_samples(data, X, self.init, self.n_clusters, random_state)
 
     def _run(
         self,
@@ -336,15 +337,12 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         tell: OnRestartIteration | None,
     ) -> NSMVCResult:
         """Run one restart from the given state of its loop to its end."""
-        last = loop
         if checkpoint is not None:
-            checkpoint.follow(samples)
+            checkpoint.follow(restart, loop, samples)
 
         def on_progress(loop: LoopState) -> None:
-            nonlocal last
-            last = loop
             if checkpoint is not None:
-                checkpoint.save(restart, loop, samples)
+                checkpoint.save(loop)
             if tell is not None:
                 tell(restart, loop.history[-1])
 
@@ -357,7 +355,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             on_progress=on_progress,
         )
         if checkpoint is not None:
-            checkpoint.finish(restart, last, samples, result.unexplained)
+            checkpoint.finish(result.unexplained)
         return result
 
     def _read(self, X: Any, *, reset: bool) -> DaskViews:
@@ -371,23 +369,14 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         return views
 
     def _map_rows(
-        self,
-        X: Any,
-        operation: Callable[..., Any],
-        dtype: Any,
-        shape: tuple[int, ...],
+        self, X: Any, operation: Callable[..., Any], dtype: Any, shape: tuple[int, ...]
     ) -> Any:
         """A dask array with one entry, of some shape, per sample."""
         views = self._read(X, reset=False)
-        parts = views.parts(_blocks.keep)
-        model = shared((self._opener(), *self._linear_model()), len(parts))
-        pieces = [
-            da.from_delayed(piece, (n_rows, *shape), dtype)
-            for piece, n_rows in zip(
-                map_parts(operation, parts, model), views.lengths, strict=True
-            )
-        ]
-        return da.concatenate(pieces)
+        model = (self._opener(), *self._linear_model())
+        pieces = map_parts(operation, views.parts(_blocks.keep), model=model)
+        shapes = ((n_rows, *shape) for n_rows in views.lengths)
+        return concatenate(pieces, shapes, dtype)
 
     def _open_checkpoint(self, data: DaskRows) -> Checkpoint | None:
         if self.checkpoint is None:
@@ -409,8 +398,8 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             "scale": self.scale,
             "random_state": int(seed) if isinstance(seed, Integral) else None,
             "n_samples": data.n_samples,
-            "row chunks": digest(data.lengths),
-            "data": digest(*self.scales_, *data.contents),
+            "row chunks": joblib.hash(data.lengths),
+            "data": joblib.hash((self.scales_, data.contents)),
         }
 
     @contextmanager

@@ -21,13 +21,7 @@ from manyview._typing import FloatArray
 from manyview.cluster._base import as_labels
 from manyview.distributed import _blocks
 from manyview.distributed._data import gather_rows
-from manyview.distributed._samples import (
-    DaskRows,
-    DaskSamples,
-    map_parts,
-    merged_reports,
-    shared,
-)
+from manyview.distributed._samples import DaskRows, DaskSamples, map_parts, run_parts
 from manyview.exceptions import ViewError
 
 RandomState = np.random.RandomState
@@ -64,7 +58,7 @@ def _kmeans_plusplus(
     some = gather_rows(data, np.arange(data.n_samples) if rows is None else rows)
     draw = draw_seeds if rows is None else draft_seeds
     seeds = draw(some, n_clusters, random_state)
-    parts = map_parts(_blocks.begin_at_seeds, data.rows, shared(seeds, len(data.rows)))
+    parts = map_parts(_blocks.begin_at_seeds, data.rows, seeds=seeds)
     return _from_parts(data, parts, n_clusters, seeds.centers(data.means))
 
 
@@ -78,13 +72,12 @@ def _random(
     seeds = seeds_at(
         gather_rows(data, np.sort(rows)), random_state.permutation(len(rows))
     )
-    n_parts, seed = len(data.rows), int(random_state.randint(2**31 - 1))
     parts = map_parts(
         _blocks.begin_at_random,
         data.rows,
-        [seed] * n_parts,
         data.starts,
-        [n_clusters] * n_parts,
+        seed=int(random_state.randint(2**31 - 1)),
+        n_clusters=n_clusters,
     )
     samples = DaskSamples(data, dask.persist(*parts), n_clusters)
     return samples, LoopState(centers=seeds.centers(data.means))
@@ -105,7 +98,7 @@ def _from_labels(
     else:
         checked = as_labels(labels, data.n_samples, n_clusters)
         pieces = np.split(checked, data.starts[1:])
-    parts = map_parts(_blocks.begin, data.rows, pieces, [n_clusters] * len(data.rows))
+    parts = map_parts(_blocks.begin, data.rows, pieces, n_clusters=n_clusters)
     return _from_parts(data, parts, n_clusters, None)
 
 
@@ -115,8 +108,7 @@ def _from_parts(
     n_clusters: int,
     fallback: tuple[FloatArray, ...] | None,
 ) -> tuple[DaskSamples, LoopState]:
-    *kept, report = dask.persist(*parts, merged_reports(parts))
-    sums = report.compute()
+    kept, sums = run_parts(parts)
     empty = np.flatnonzero(sums.masses.sum(axis=0) == 0)
     if fallback is None and empty.size:
         msg = (
