@@ -29,18 +29,18 @@ from manyview._scaling import (
 from manyview._solvers._cluster_sums import member_sums
 from manyview._solvers._graph_views import GraphModel
 from manyview._solvers._local import LocalSamples
-from manyview._solvers._nearest import fused_scores, nearest_clusters
+from manyview._solvers._nearest import fused_scores
 from manyview._solvers._start import Seeds, nearest_seeds
 from manyview._solvers._state import SampleState
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
+from manyview.cluster import NSMVC
 from manyview.distributed._snapshot import read_state, write_state
 from manyview.distributed._spool import spooled
 from manyview.embedding._graph_views import place_views, usable_views
 from manyview.exceptions import ViewError
 
 Centers = tuple[FloatArray, ...]
-Opener = Callable[[ViewSet], tuple[Rows, ...]]
 
 # Random labels are drawn in panels of so many rows, whatever the chunks.
 PANEL_ROWS = 1 << 16
@@ -279,10 +279,9 @@ def sweep(
     return Part(state=samples.state, report=report)
 
 
-def begin_nearest(rows: tuple[Rows, ...], model: tuple[Centers, FloatArray]) -> Part:
-    """Labels of the nearest centres by a fitted model's score."""
-    labels = nearest_clusters(rows, *model)
-    return Part(state=SampleState.begin(labels, len(rows)))
+def begin_nearest(rows: tuple[Rows, ...], model: NSMVC) -> Part:
+    """Labels of the nearest centres of a fitted model."""
+    return Part(state=SampleState.begin(model._nearest(rows), len(rows)))
 
 
 def embed(
@@ -298,18 +297,17 @@ def embed(
     return store(placed)
 
 
-def opened(views: ViewSet, opener: Opener) -> tuple[Rows, ...]:
-    return opener(views)
+def open_checked(views: ViewSet, model: NSMVC) -> tuple[Rows, ...]:
+    """The rows that a fitted model takes distances of."""
+    return model._open_checked(views)
 
 
-def predict(views: ViewSet, model: tuple[Opener, Centers, FloatArray]) -> IntArray:
-    opener, centers, weights = model
-    return nearest_clusters(opener(views), centers, weights)
+def predict(views: ViewSet, model: NSMVC) -> IntArray:
+    return model._nearest(model._open_checked(views))
 
 
-def transform(views: ViewSet, model: tuple[Opener, Centers, FloatArray]) -> FloatArray:
-    opener, centers, weights = model
-    found = fused_scores(opener(views), centers, weights)
+def transform(views: ViewSet, model: NSMVC) -> FloatArray:
+    found = fused_scores(model._open_checked(views), *model._linear_model())
     return np.concatenate([np.sqrt(scores) for _, scores in found])
 
 

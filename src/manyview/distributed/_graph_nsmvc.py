@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from manyview._random import random_source
-from manyview._solvers._graph_views import draw_anchors, learn_graphs
-from manyview._threads import available_threads
+from manyview._solvers._graph_views import draw_anchors
 from manyview.cluster import NSMVC, GraphNSMVC
 from manyview.distributed import _blocks
 from manyview.distributed._data import gather_rows, open_data, open_parts
 from manyview.distributed._nsmvc import DaskNSMVC
 from manyview.distributed._samples import DaskRows, map_parts
-from manyview.embedding._graph_views import (
-    check_neighbors,
-    embedding_names,
-    open_embedded,
-    usable_views,
-)
+from manyview.embedding._graph_views import check_neighbors, embedding_names
 
 
 class DaskGraphNSMVC(DaskNSMVC, GraphNSMVC):
@@ -127,18 +120,8 @@ view_names_, n_features_in_
         raw = open_data(views, self.scale, None, identify=identify)
         self.scales_ = raw.scales
         random_state = random_source(self.random_state)
-        anchors = gather_rows(
-            raw, draw_anchors(raw.n_samples, self.n_anchors, random_state)
-        )
-        self._graph, _ = learn_graphs(
-            anchors,
-            usable_views(anchors, self.scales_),
-            n_components=self.n_clusters,
-            n_neighbors=check_neighbors(self.n_neighbors),
-            n_anchors=self.n_anchors,
-            random_state=random_state,
-            n_threads=available_threads(),
-        )
+        drawn = draw_anchors(raw.n_samples, self.n_anchors, random_state)
+        self._learn_graphs(gather_rows(raw, drawn), random_state)
         model = (self._graph, self.scales_, views.names)
         data = open_parts(
             lambda store: map_parts(_blocks.embed, raw.rows, model=model, store=store),
@@ -151,14 +134,6 @@ view_names_, n_features_in_
         self._embedding_scales = data.scales
         # The embeddings follow from the rows, so these tell one fit from another.
         return replace(data, contents=raw.contents)
-
-    def _opener(self) -> Callable[..., Any]:
-        return partial(
-            open_embedded,
-            scales=self.scales_,
-            graph=self._graph,
-            embedding_scales=self._embedding_scales,
-        )
 
     def _identity(self, data: DaskRows) -> dict[str, Any]:
         return super()._identity(data) | {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,7 +18,6 @@ from distributed.scheduler import KilledWorker
 from sklearn.utils.validation import check_is_fitted
 
 from manyview._results import NSMVCResult
-from manyview._rows import open_views
 from manyview._sklearn_compat import StrOptions
 from manyview._solvers._nsmvc import LoopState, run_paces, unexplained
 from manyview._solvers._restarts import choose_restart
@@ -198,10 +196,6 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         self.scales_ = data.scales
         return data
 
-    def _opener(self) -> Callable[..., Any]:
-        """From the checked views of a part to the rows that distances are taken of."""
-        return partial(open_views, scales=self.scales_)
-
     def fit_clustering(
         self, X: Any, *, on_iteration: OnRestartIteration | None = None
     ) -> Clustering:
@@ -270,16 +264,14 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().score(X)
-        views, (centers, weights) = self._read(X, reset=False), self._linear_model()
-        rows = map_parts(
-            _blocks.opened, views.parts(_blocks.keep), opener=self._opener()
-        )
-        data = DaskRows(
-            rows=tuple(rows), lengths=views.lengths, scales=self._center_scales()
-        )
-        nearest = map_parts(_blocks.begin_nearest, rows, model=(centers, weights))
-        samples = DaskSamples(data, nearest, len(centers[0]))
-        return -float(unexplained(samples, centers).sum())
+        views, model = self._read(X, reset=False), self._local_model()
+        parts = views.parts(_blocks.keep)
+        rows = tuple(map_parts(_blocks.open_checked, parts, model=model))
+        scales = self._center_scales()
+        data = DaskRows(rows=rows, lengths=views.lengths, scales=scales)
+        nearest = map_parts(_blocks.begin_nearest, rows, model=model)
+        samples = DaskSamples(data, nearest, self._n_features_out)
+        return -float(unexplained(samples, self._centers).sum())
 
     def to_local(self) -> NSMVC:
         """The fitted model without Dask, with the labels in this machine's memory.
@@ -290,14 +282,20 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             For everything that works on one machine: saving, explanations, reports.
         """
         check_is_fitted(self)
-        names = set(self._local().get_params()) & set(self.get_params())
-        model = self._local(**{name: getattr(self, name) for name in names})
-        model.set_params(assignment="majorize")
+        model = self._local_model()
+        names = set(model.get_params()) & set(self.get_params())
+        model.set_params(**{name: getattr(self, name) for name in names})
+        found = dask.compute(self.labels_, self.joined_pace_)
+        model.labels_, model.joined_pace_ = found
+        return model
+
+    def _local_model(self) -> NSMVC:
+        """What places samples, without Dask: the fit less parameters and samples."""
+        model = self._local(assignment="majorize")
         for name, value in vars(self).items():
             if name.endswith("_") or name in self._private_fitted:
                 setattr(model, name, value)
-        found = dask.compute(self.labels_, self.joined_pace_)
-        model.labels_, model.joined_pace_ = found
+        del model.labels_, model.joined_pace_
         return model
 
     def _restarts(
@@ -373,8 +371,8 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     ) -> Any:
         """A dask array with one entry, of some shape, per sample."""
         views = self._read(X, reset=False)
-        model = (self._opener(), *self._linear_model())
-        pieces = map_parts(operation, views.parts(_blocks.keep), model=model)
+        parts = views.parts(_blocks.keep)
+        pieces = map_parts(operation, parts, model=self._local_model())
         shapes = ((n_rows, *shape) for n_rows in views.lengths)
         return concatenate(pieces, shapes, dtype)
 
