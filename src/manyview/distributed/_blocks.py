@@ -7,6 +7,7 @@ same arguments, to the same bits.
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,10 +15,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import distributed
 import numpy as np
+import numpy.typing as npt
 from dask.sizeof import sizeof
 from scipy import sparse
 
+from manyview._files import naming
 from manyview._rows import Rows, open_views
 from manyview._scaling import (
     FeatureRange,
@@ -36,7 +40,6 @@ from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
 from manyview.cluster import NSMVC
 from manyview.distributed._snapshot import read_state, write_state
-from manyview.distributed._spool import spooled
 from manyview.embedding._graph_views import place_views, usable_views
 from manyview.exceptions import ViewError
 
@@ -44,6 +47,16 @@ Centers = tuple[FloatArray, ...]
 
 # Random labels are drawn in panels of so many rows, whatever the chunks.
 PANEL_ROWS = 1 << 16
+
+
+class SpooledArray(np.memmap[Any, Any]):
+    """An array in a scratch file that vanishes with it, even if its process is killed.
+
+    Sent to another worker, it goes into a scratch file there.
+    """
+
+    def __reduce__(self) -> Any:
+        return spooled, (self.view(np.ndarray),)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +72,11 @@ def _rows_size(rows: Rows) -> int:
     """Size by which Dask decides where to run a task and when to spill."""
     # Rows on disk count a little too: Dask moves a part of size 0 between workers.
     return rows.nbytes + rows.n_samples * rows.n_features // 4
+
+
+@sizeof.register(SpooledArray)
+def _spooled_size(array: SpooledArray) -> int:
+    return array.nbytes // 16
 
 
 @sizeof.register(ViewSet)
@@ -92,6 +110,25 @@ def spool(views: ViewSet) -> ViewSet:
         array if sparse.issparse(array) else spooled(array) for array in views.arrays
     ]
     return replace(views, arrays=tuple(arrays))
+
+
+def spooled(array: npt.NDArray[Any]) -> SpooledArray:
+    """A copy of the array on this worker's disk."""
+    # The file has no name from the beginning: nothing is left to tidy up.
+    folder = _scratch_folder()
+    with naming(Path(folder)), tempfile.TemporaryFile(dir=folder) as file:
+        # Not tofile, which does not say why it failed.
+        file.write(np.ascontiguousarray(array).data)
+        file.flush()
+        stored = np.memmap(file, dtype=array.dtype, mode="r", shape=array.shape)
+    return stored.view(SpooledArray)
+
+
+def _scratch_folder() -> str:
+    try:
+        return str(distributed.get_worker().local_directory)
+    except ValueError:
+        return tempfile.gettempdir()
 
 
 def open_rows(

@@ -12,6 +12,7 @@ import dask.array as da
 import numpy as np
 from scipy import sparse
 
+from manyview._arrays import check_columns, check_shape
 from manyview._extras import import_extra
 from manyview._names import FeatureNames, NamedView
 from manyview._typing import IntArray
@@ -204,17 +205,13 @@ def _as_dask(view: Any, name: str) -> Any:
     if isinstance(view, NamedView):
         view = view.array
     if hasattr(view, "to_dask_array"):
-        view = _from_frame(view, name)
+        check_columns(view, name)
+        view = view.to_dask_array(lengths=True)
     if not isinstance(view, da.Array):
         # A mask must survive until the parts are checked.
         kept = sparse.issparse(view) or isinstance(view, np.ma.MaskedArray)
         view = da.from_array(view if kept else np.asarray(view), asarray=False)
-    if view.ndim != 2 or view.shape[1] == 0:
-        msg = (
-            f"View {name!r} has shape {view.shape}, but a view is 2-D: samples in "
-            "rows, features in columns."
-        )
-        raise ViewError(msg)
+    check_shape(view, name)
     if view.dtype.kind not in "buif":
         msg = (
             f"View {name!r} has dtype {view.dtype}, not real numbers. "
@@ -224,14 +221,3 @@ def _as_dask(view: Any, name: str) -> Any:
     if np.isnan(view.shape[0]):
         view = view.compute_chunk_sizes()
     return view
-
-
-def _from_frame(frame: Any, name: str) -> Any:
-    for column, dtype in frame.dtypes.items():
-        if getattr(dtype, "kind", "O") not in "buif":
-            msg = (
-                f"View {name!r}: column {column!r} is not numeric (dtype {dtype}). "
-                "Encode or drop it."
-            )
-            raise ViewError(msg)
-    return frame.to_dask_array(lengths=True)
