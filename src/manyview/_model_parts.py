@@ -204,17 +204,18 @@ def _set_layout(model: Any, layout: dict[str, Any]) -> None:
         isinstance(features, list) and len(features) in (0, len(names)),
         "feature_names are not one list per view",
     )
-    model._layout = ViewLayout(
-        names=names,
-        n_features=n_features,
-        named=layout["named"],
-        feature_names=tuple(
-            None if own is None else check_texts(own, width, "feature_names")
-            for own, width in zip(features, n_features, strict=False)
-        ),
+    own = zip(features, n_features, strict=False)
+    model._remember_layout(
+        ViewLayout(
+            names=names,
+            n_features=n_features,
+            named=layout["named"],
+            feature_names=tuple(
+                None if texts is None else check_texts(texts, width, "feature_names")
+                for texts, width in own
+            ),
+        )
     )
-    model.view_names_ = list(names)
-    model.n_features_in_ = sum(n_features)
 
 
 def _pack_param(name: str, value: Any, arrays: Arrays) -> Any:

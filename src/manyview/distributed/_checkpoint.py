@@ -33,13 +33,15 @@ class Saved:
     """A run as it was saved.
 
     step : iterations of the whole fit up to here, which names the samples' folder.
+    clusters, energy : what the driver knows of the samples, see `DaskSamples`.
     unexplained : (n_views,), of a finished restart, else None.
     """
 
     restart: int
     step: int
     loop: LoopState
-    driver: dict[str, Any]
+    clusters: ClusterSums
+    energy: FloatArray
     unexplained: FloatArray | None
 
     @property
@@ -49,16 +51,22 @@ class Saved:
 
 
 class Checkpoint:
-    """The checkpoint folder of one fit.
+    """The checkpoint folder of a fit of `data`.
 
     seeds : of all restarts; saved : where the fit stands; best : its best restart so
     far. Both are None at the beginning.
     """
 
     def __init__(
-        self, folder: Path, identity: dict[str, Any], seeds: Sequence[int]
+        self,
+        folder: Path,
+        identity: dict[str, Any],
+        seeds: Sequence[int],
+        data: DaskRows,
+        n_clusters: int,
     ) -> None:
         self.folder = folder.resolve()
+        self.data, self.n_clusters = data, n_clusters
         self.seeds = self._identify(identity, seeds)
         self.saved = self._read("state.npz")
         self.best = self._read("best.npz")
@@ -89,21 +97,14 @@ class Checkpoint:
         self._write("state.npz", self._restart + 1, unexplained)
         self._tidy()
 
-    def load(self, saved: Saved, data: DaskRows, n_clusters: int) -> DaskSamples:
+    def load(self, saved: Saved) -> DaskSamples:
         """The samples of a saved run, on the cluster again."""
-        folder = self._step_folder(saved.step)
-        paths = [folder / f"part-{i}.npz" for i in range(len(data.lengths))]
-        n_views = len(data.scales)
-        shape = {"n_views": n_views, "n_clusters": n_clusters}
-        parts = map_parts(_blocks.resume, paths, data.lengths, **shape)
-        samples = DaskSamples(data, parts, n_clusters)
-        stored = saved.driver
-        if not _fits(stored, [len(scale.factor) for scale in data.scales], n_clusters):
-            path = self.folder / ("state.npz" if saved.under_way else "best.npz")
-            raise CheckpointError(DAMAGED.format(path=path))
-        sums = tuple(stored[f"sums{v}"] for v in range(n_views))
-        samples.clusters = ClusterSums(sums=sums, masses=stored["masses"])
-        samples.energy = stored["energy"]
+        folder, lengths = self._step_folder(saved.step), self.data.lengths
+        paths = [folder / f"part-{i}.npz" for i in range(len(lengths))]
+        shape = {"n_views": len(self.data.scales), "n_clusters": self.n_clusters}
+        parts = map_parts(_blocks.resume, paths, lengths, **shape)
+        samples = DaskSamples(self.data, parts, self.n_clusters)
+        samples.clusters, samples.energy = saved.clusters, saved.energy
         return samples
 
     def remove(self) -> None:
@@ -168,14 +169,20 @@ class Checkpoint:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _write(self, name: str, restart: int, unexplained: FloatArray | None) -> None:
-        clusters = self._samples.clusters
+        loop, samples = self._loop, self._samples
         arrays = {
             "restart": restart,
             "step": self.step,
-            "masses": clusters.masses,
-            "energy": self._samples.energy,
-            **{f"sums{v}": sums for v, sums in enumerate(clusters.sums)},
-            **_pack(self._loop),
+            "masses": samples.clusters.masses,
+            "energy": samples.energy,
+            "pace": loop.pace,
+            "iteration": loop.iteration,
+            "thresholds": loop.thresholds,
+            "exponents": loop.exponents,
+            "converged": loop.converged,
+            **{f"sums{v}": sums for v, sums in enumerate(samples.clusters.sums)},
+            **{f"centers{v}": centers for v, centers in enumerate(loop.centers)},
+            **pack_history(loop.history),
         }
         if unexplained is not None:
             arrays["unexplained"] = unexplained
@@ -188,15 +195,41 @@ class Checkpoint:
         try:
             with path.open("rb") as file, np.load(file) as stored:
                 arrays = dict(stored)
+            self._check_shapes(arrays)
+            views = range(len(self.data.scales))
             return Saved(
                 restart=int(arrays["restart"]),
                 step=int(arrays["step"]),
-                loop=_unpack(arrays),
-                driver=arrays,
+                loop=LoopState(
+                    centers=tuple(arrays[f"centers{v}"] for v in views),
+                    pace=int(arrays["pace"]),
+                    iteration=int(arrays["iteration"]),
+                    thresholds=arrays["thresholds"],
+                    exponents=arrays["exponents"],
+                    converged=bool(arrays["converged"]),
+                    history=unpack_history(arrays),
+                ),
+                clusters=ClusterSums(
+                    sums=tuple(arrays[f"sums{v}"] for v in views),
+                    masses=arrays["masses"],
+                ),
+                energy=arrays["energy"],
                 unexplained=arrays.get("unexplained"),
             )
         except (*UNREADABLE, OSError) as error:
             raise CheckpointError(DAMAGED.format(path=path)) from error
+
+    def _check_shapes(self, stored: Mapping[str, Any]) -> None:
+        """Kernels trust what the driver knows."""
+        n_views = len(self.data.scales)
+        shapes: dict[str, tuple[int, ...]] = {"masses": (n_views, self.n_clusters)}
+        shapes |= dict.fromkeys(("energy", "thresholds", "exponents"), (n_views,))
+        for v, scale in enumerate(self.data.scales):
+            of_view = (self.n_clusters, len(scale.factor))
+            shapes[f"sums{v}"] = shapes[f"centers{v}"] = of_view
+        for name, shape in shapes.items():
+            if stored[name].dtype.kind != "f" or stored[name].shape != shape:
+                raise ValueError(name)
 
 
 def _are_seeds(values: Any, n_restarts: int) -> bool:
@@ -204,50 +237,6 @@ def _are_seeds(values: Any, n_restarts: int) -> bool:
         isinstance(values, list)
         and len(values) == n_restarts
         and all(type(seed) is int and 0 <= seed < 2**32 for seed in values)
-    )
-
-
-def _fits(
-    stored: Mapping[str, Any], n_features: Sequence[int], n_clusters: int
-) -> bool:
-    """Whether what the driver knew has the shapes and types of this fit."""
-    per_view = (len(n_features),)
-    expected = {
-        "masses": ("f", (*per_view, n_clusters)),
-        **dict.fromkeys(("energy", "thresholds", "exponents"), ("f", per_view)),
-    }
-    for v, width in enumerate(n_features):
-        expected[f"sums{v}"] = expected[f"centers{v}"] = ("f", (n_clusters, width))
-    return all(
-        name in stored
-        and stored[name].dtype.kind in kind
-        and stored[name].shape == shape
-        for name, (kind, shape) in expected.items()
-    )
-
-
-def _pack(loop: LoopState) -> dict[str, Any]:
-    return {
-        "pace": loop.pace,
-        "iteration": loop.iteration,
-        "thresholds": loop.thresholds,
-        "exponents": loop.exponents,
-        "converged": loop.converged,
-        **{f"centers{v}": centers for v, centers in enumerate(loop.centers)},
-        **pack_history(loop.history),
-    }
-
-
-def _unpack(stored: Mapping[str, Any]) -> LoopState:
-    n_views = len(stored["thresholds"])
-    return LoopState(
-        centers=tuple(stored[f"centers{v}"] for v in range(n_views)),
-        pace=int(stored["pace"]),
-        iteration=int(stored["iteration"]),
-        thresholds=stored["thresholds"],
-        exponents=stored["exponents"],
-        converged=bool(stored["converged"]),
-        history=unpack_history(stored),
     )
 
 

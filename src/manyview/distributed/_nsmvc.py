@@ -313,11 +313,11 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             seeds, saved, best = checkpoint.seeds, checkpoint.saved, checkpoint.best
             first = 0 if saved is None else saved.restart
             if best is not None:
-                samples = checkpoint.load(best, data, self.n_clusters)
+                samples = checkpoint.load(best)
                 yield self._run(best.restart, samples, best.loop, None, None)
         for restart, seed in list(enumerate(seeds))[first:]:
             if checkpoint is not None and saved is not None and saved.under_way:
-                samples = checkpoint.load(saved, data, self.n_clusters)
+                samples = checkpoint.load(saved)
                 loop, saved = saved.loop, None
             else:
                 source = np.random.RandomState(seed)
@@ -379,8 +379,9 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     def _open_checkpoint(self, data: DaskRows) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        seeds = self._restart_seeds()
-        return Checkpoint(Path(self.checkpoint), self._identity(data), seeds)
+        folder, seeds = Path(self.checkpoint), self._restart_seeds()
+        identity = self._identity(data)
+        return Checkpoint(folder, identity, seeds, data, int(self.n_clusters))
 
     def _identity(self, data: DaskRows) -> dict[str, Any]:
         """What a checkpoint must agree in to be continued."""
