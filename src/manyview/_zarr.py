@@ -40,6 +40,13 @@ class ZarrArray:
     item_bytes: int
     compressor: str | None
 
+    def __post_init__(self) -> None:
+        sizes = [*self.shape, *self.chunks]
+        if not all(type(size) is int and size >= 0 for size in sizes) or (
+            len(self.shape) != len(self.chunks) or 0 in self.chunks
+        ):
+            _refuse(self.path, "sizes", f"shape {self.shape}, chunks {self.chunks}")
+
     @property
     def n_bytes(self) -> int:
         """Memory that reading it takes: chunks are unpacked whole."""
@@ -131,8 +138,14 @@ def _parse_old(path: Path, content: dict[str, Any]) -> ZarrArray:
         _refuse(path, "the compressor", codec)
     if content.get("dimension_separator", ".") not in (".", "/"):
         _refuse(path, "the separator", content["dimension_separator"])
-    sizes = (content["shape"], content["chunks"])
-    return _sized(path, 2, *sizes, item_bytes, codec)
+    return ZarrArray(
+        path=path,
+        format=2,
+        shape=tuple(content["shape"]),
+        chunks=tuple(content["chunks"]),
+        item_bytes=item_bytes,
+        compressor=codec,
+    )
 
 
 def _parse_new(path: Path, content: dict[str, Any]) -> ZarrArray:
@@ -152,9 +165,14 @@ def _parse_new(path: Path, content: dict[str, Any]) -> ZarrArray:
         _refuse(path, "chunk names", keys)
     if grid["name"] != "regular":
         _refuse(path, "the chunk grid", grid["name"])
-    sizes = (content["shape"], grid["configuration"]["chunk_shape"])
-    item_bytes = _item_bytes(path, content["data_type"])
-    return _sized(path, 3, *sizes, item_bytes, next(iter(compressors), None))
+    return ZarrArray(
+        path=path,
+        format=3,
+        shape=tuple(content["shape"]),
+        chunks=tuple(grid["configuration"]["chunk_shape"]),
+        item_bytes=_item_bytes(path, content["data_type"]),
+        compressor=compressors[0] if compressors else None,
+    )
 
 
 def _item_bytes(path: Path, dtype: Any) -> int:
@@ -164,24 +182,6 @@ def _item_bytes(path: Path, dtype: Any) -> int:
     if not isinstance(dtype, str) or np.dtype(dtype).kind not in "biufUS":
         _refuse(path, "data of type", dtype)
     return np.dtype(dtype).itemsize
-
-
-def _sized(
-    path: Path, format: int, shape: Any, chunks: Any, item_bytes: int, codec: str | None
-) -> ZarrArray:
-    sizes = [*shape, *chunks]
-    if not all(type(size) is int and size >= 0 for size in sizes) or (
-        len(shape) != len(chunks) or 0 in chunks
-    ):
-        _refuse(path, "sizes", f"shape {shape}, chunks {chunks}")
-    return ZarrArray(
-        path=path,
-        format=format,
-        shape=tuple(shape),
-        chunks=tuple(chunks),
-        item_bytes=item_bytes,
-        compressor=codec,
-    )
 
 
 def _refuse(path: Path, what: str, value: Any) -> NoReturn:

@@ -117,6 +117,9 @@ class Checkpoint:
     def _identify(self, identity: dict[str, Any], seeds: Sequence[int]) -> list[int]:
         """Check that the folder is ours, or make it so; the seeds in force."""
         path = self.folder / "fit.json"
+        # As it will be read: tuples are lists in JSON, and NumPy's numbers plain ones.
+        text = json.dumps(identity, default=lambda value: np.asarray(value).tolist())
+        identity = json.loads(text)
         if not path.exists():
             # A driver that was killed here may have left a temporary file.
             found = self.folder.iterdir() if self.folder.exists() else ()

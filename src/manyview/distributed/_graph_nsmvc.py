@@ -16,7 +16,7 @@ from manyview.distributed import _blocks
 from manyview.distributed._data import gather_rows, open_data, open_parts
 from manyview.distributed._nsmvc import DaskNSMVC
 from manyview.distributed._samples import DaskRows, map_parts
-from manyview.embedding._graph_views import check_neighbors, embedding_names
+from manyview.embedding._graph_views import embedding_names
 
 
 class DaskGraphNSMVC(DaskNSMVC, GraphNSMVC):
@@ -134,9 +134,3 @@ view_names_, n_features_in_
         self._embedding_scales = data.scales
         # The embeddings follow from the rows, so these tell one fit from another.
         return replace(data, contents=raw.contents)
-
-    def _identity(self, data: DaskRows) -> dict[str, Any]:
-        return super()._identity(data) | {
-            "n_neighbors": list(check_neighbors(self.n_neighbors)),
-            "n_anchors": int(self.n_anchors),
-        }

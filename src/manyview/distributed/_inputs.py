@@ -36,7 +36,6 @@ class DaskViews:
 
     arrays: dict[str, Any]
     lengths: tuple[int, ...]
-    n_features: tuple[int, ...]
     named: bool
     feature_names: tuple[FeatureNames, ...]
     layout: ViewLayout | None
@@ -50,10 +49,14 @@ class DaskViews:
         return sum(self.lengths)
 
     @property
+    def n_features(self) -> tuple[int, ...]:
+        """Of the views of a fit, which are all there."""
+        return tuple(int(array.shape[1]) for array in self.arrays.values())
+
+    @property
     def nbytes(self) -> int:
-        """Size of all views in memory."""
-        known = [array for array in self.arrays.values() if array is not None]
-        return sum(int(array.nbytes) for array in known)
+        """Size of the views of a fit in memory."""
+        return sum(int(array.nbytes) for array in self.arrays.values())
 
     def parts(self, store: Store) -> list[Any]:
         """One lazy `ViewSet` per row range, checked and stored when it is computed.
@@ -129,10 +132,6 @@ def open_lazy_views(
             for name, array in arrays.items()
         },
         lengths=lengths,
-        n_features=tuple(
-            layout.n_features[v] if array is None and layout else array.shape[1]
-            for v, array in enumerate(arrays.values())
-        ),
         named=isinstance(X, Mapping),
         feature_names=tuple(view.columns for view in views.values()),
         layout=layout,

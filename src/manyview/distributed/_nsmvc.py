@@ -385,16 +385,13 @@ n_iter_, history_, scales_, view_names_, n_features_in_
 
     def _identity(self, data: DaskRows) -> dict[str, Any]:
         """What a checkpoint must agree in to be continued."""
-        seed = self.random_state
-        return {
+        params, seed = dict(self.get_params()), self.random_state
+        # These change no result, or show in the values of the views.
+        for name in ("checkpoint", "persist", "verbose", "view_sizes"):
+            del params[name]
+        return params | {
             "version": __version__,
-            "n_clusters": int(self.n_clusters),
-            "pace_start": float(self.pace_start),
-            "n_paces": int(self.n_paces),
-            "max_iter": int(self.max_iter),
-            "n_init": int(self.n_init),
             "init": identify_start(self.init, data),
-            "scale": self.scale,
             "random_state": int(seed) if isinstance(seed, Integral) else None,
             "n_samples": data.n_samples,
             "row chunks": joblib.hash(data.lengths),
