@@ -146,33 +146,28 @@ def open_rows(
 
 def ranges_of(views: ViewSet) -> tuple[FeatureRange, ...]:
     """First pass of scaling."""
-    pairs = zip(views.arrays, views.present, strict=True)
-    found = tuple(feature_range(array, present) for array, present in pairs)
-    _let_go(views)
-    return found
+    return _per_view(feature_range, views)
 
 
 def moments_of(
     views: ViewSet, found: tuple[FeatureRange, ...], modes: tuple[str | None, ...]
 ) -> tuple[Moments, ...]:
     """Second pass of scaling."""
-    given = zip(views.arrays, views.present, found, modes, strict=True)
-    moments = tuple(feature_moments(*one) for one in given)
-    _let_go(views)
-    return moments
-
-
-def _let_go(views: ViewSet) -> None:
-    """Free the pages read: a worker has many parts, and they would add up."""
-    for array in views.arrays:
-        release_pages(array)
+    return _per_view(feature_moments, views, found, modes)
 
 
 def contents_of(views: ViewSet) -> tuple[str, ...]:
     """A digest of the values of a part, per view."""
-    pairs = zip(views.arrays, views.present, strict=True)
-    found = tuple(content_digest(array, present) for array, present in pairs)
-    _let_go(views)
+    return _per_view(content_digest, views)
+
+
+def _per_view(
+    function: Callable[..., Any], views: ViewSet, *more: Sequence[Any]
+) -> tuple[Any, ...]:
+    found = tuple(map(function, views.arrays, views.present, *more))
+    # Free the pages read: a worker has many parts, and they would add up.
+    for array in views.arrays:
+        release_pages(array)
     return found
 
 
