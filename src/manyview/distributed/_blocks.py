@@ -89,6 +89,10 @@ def _part_size(part: Part) -> int:
     return part.state.nbytes
 
 
+def report_of(part: Part) -> Any:
+    return part.report
+
+
 def merge_reports(found: list[Any]) -> Any:
     """Reports of some parts as one, in order; tuples entry by entry."""
     return reduce(_merge, found)

@@ -101,8 +101,8 @@ class Checkpoint:
         """The samples of a saved run, on the cluster again."""
         folder, lengths = self._step_folder(saved.step), self.data.lengths
         paths = [folder / f"part-{i}.npz" for i in range(len(lengths))]
-        shape = {"n_views": len(self.data.scales), "n_clusters": self.n_clusters}
-        parts = map_parts(_blocks.resume, paths, lengths, **shape)
+        same = [len(self.data.scales), self.n_clusters]
+        parts = map_parts(_blocks.resume, paths, lengths, same=same)
         samples = DaskSamples(self.data, parts, self.n_clusters)
         samples.clusters, samples.energy = saved.clusters, saved.energy
         return samples

@@ -58,13 +58,8 @@ def open_parts(
     if persist is not None:
         parts = dask.persist(*parts)
     scales, contents = _learn_scales(parts, names, scale, identify)
-    rows = map_parts(
-        _blocks.open_rows,
-        parts,
-        scales=scales,
-        keep_scaled=persist == "memory",
-        n_samples=sum(lengths),
-    )
+    same = [scales, persist == "memory", sum(lengths)]
+    rows = map_parts(_blocks.open_rows, parts, same=same)
     if persist is not None:
         rows = list(dask.persist(*rows))
     return DaskRows(rows=tuple(rows), lengths=lengths, scales=scales, contents=contents)
@@ -104,7 +99,7 @@ def _learn_scales(
         first.append(merged(map_parts(_blocks.contents_of, parts)))
     found, *contents = dask.compute(*first)
     modes = tuple(scale_mode(view, mode) for view in found)
-    second = map_parts(_blocks.moments_of, parts, found=found, modes=modes)
+    second = map_parts(_blocks.moments_of, parts, same=[found, modes])
     moments = merged(second).compute()
     scales = tuple(map(make_scale, found, moments, modes, names))
     return scales, contents[0] if contents else ()

@@ -124,7 +124,7 @@ view_names_, n_features_in_
         self._learn_graphs(gather_rows(raw, drawn), random_state)
         model = (self._graph, self.scales_, views.names)
         data = open_parts(
-            lambda store: map_parts(_blocks.embed, raw.rows, model=model, store=store),
+            lambda store: map_parts(_blocks.embed, raw.rows, same=[model, store]),
             embedding_names(views.names),
             raw.lengths,
             raw.n_samples * sum(self._graph.widths) * 4,

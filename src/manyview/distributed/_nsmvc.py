@@ -266,10 +266,10 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             return super().score(X)
         views, model = self._read(X, reset=False), self._local_model()
         parts = views.parts(_blocks.keep)
-        rows = tuple(map_parts(_blocks.open_checked, parts, model=model))
+        rows = tuple(map_parts(_blocks.open_checked, parts, same=[model]))
         scales = self._center_scales()
         data = DaskRows(rows=rows, lengths=views.lengths, scales=scales)
-        nearest = map_parts(_blocks.begin_nearest, rows, model=model)
+        nearest = map_parts(_blocks.begin_nearest, rows, same=[model])
         samples = DaskSamples(data, nearest, self._n_features_out)
         return -float(unexplained(samples, self._centers).sum())
 
@@ -372,7 +372,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """A dask array with one entry, of some shape, per sample."""
         views = self._read(X, reset=False)
         parts = views.parts(_blocks.keep)
-        pieces = map_parts(operation, parts, model=self._local_model())
+        pieces = map_parts(operation, parts, same=[self._local_model()])
         shapes = ((n_rows, *shape) for n_rows in views.lengths)
         return concatenate(pieces, shapes, dtype)
 

@@ -25,23 +25,23 @@ FAN_IN = 16
 
 
 def map_parts(
-    operation: Callable[..., Any], *columns: Sequence[Any], **same: Any
+    operation: Callable[..., Any], *columns: Sequence[Any], same: Sequence[Any] = ()
 ) -> list[Any]:
     """`operation` on every part, lazily; columns hold one argument per part.
 
-    What is the same for all parts is sent once and not with every task.
+    same : further arguments, for all parts, sent once and not with every task.
     """
     task = dask.delayed(operation)
-    sent = {
-        name: value if isinstance(value, int) else dask.delayed(value, traverse=False)
-        for name, value in same.items()
-    }
-    return [task(*arguments, **sent) for arguments in zip(*columns, strict=True)]
+    sent = [
+        value if isinstance(value, int) else dask.delayed(value, traverse=False)
+        for value in same
+    ]
+    return [task(*arguments, *sent) for arguments in zip(*columns, strict=True)]
 
 
 def run_parts(parts: Sequence[Any]) -> tuple[list[Any], Any]:
     """Parts on their workers, computed by one graph, and their merged report."""
-    reports = map_parts(attrgetter("report"), parts)
+    reports = map_parts(_blocks.report_of, parts)
     *kept, report = dask.persist(*parts, merged(reports))
     return kept, report.compute()
 
@@ -143,16 +143,12 @@ class DaskSamples:
         return self.data.scatter
 
     def measure(self, centers: tuple[FloatArray, ...]) -> LossSummary:
-        report: LossSummary = self._run(_blocks.measure, centers=centers)
+        report: LossSummary = self._run(_blocks.measure, same=[centers])
         return report
 
     def select(self, thresholds: FloatArray, pace: int) -> None:
-        change, self.energy = self._run(
-            _blocks.select,
-            thresholds=thresholds,
-            pace=pace,
-            n_clusters=self.n_clusters,
-        )
+        same = [thresholds, pace, self.n_clusters]
+        change, self.energy = self._run(_blocks.select, same=same)
         self.clusters.add(change)
 
     def view_losses(self, centers: tuple[FloatArray, ...]) -> FloatArray:
@@ -166,21 +162,24 @@ class DaskSamples:
     ) -> SweepOutcome:
         paths = [self.snapshot and self.snapshot(i) for i in range(len(self.parts))]
         step = (centers, view_losses, exponents)
-        report = self._run(_blocks.sweep, paths, step=step)
+        report = self._run(_blocks.sweep, paths, same=[step])
         moves = Moves(clusters=self.clusters, view_losses=view_losses.copy())
         moves.add(report)
         return moves.outcome()
 
     def _run(
-        self, operation: Callable[..., Any], *columns: Sequence[Any], **same: Any
+        self,
+        operation: Callable[..., Any],
+        *columns: Sequence[Any],
+        same: Sequence[Any],
     ) -> Any:
         """Run an operation as one graph; new states stay on the workers."""
-        parts = map_parts(operation, self.data.rows, self.parts, *columns, **same)
+        parts = map_parts(operation, self.data.rows, self.parts, *columns, same=same)
         self.parts, report = run_parts(parts)
         return report
 
     def _loss_of_selected(self, v: int, centers: FloatArray) -> float:
         losses = map_parts(
-            _blocks.loss_of_selected, self.data.rows, self.parts, v=v, centers=centers
+            _blocks.loss_of_selected, self.data.rows, self.parts, same=[v, centers]
         )
         return float(merged(losses).compute())

@@ -30,7 +30,7 @@ def start_samples(
         return start(data, n_clusters, random_state)
     labels = init(X, n_clusters, random_state) if callable(init) else init
     pieces = _cut_labels(labels, data)
-    parts = map_parts(_blocks.begin, data.rows, pieces, n_clusters=n_clusters)
+    parts = map_parts(_blocks.begin, data.rows, pieces, same=[n_clusters])
     return _from_parts(data, parts, n_clusters, None)
 
 
@@ -52,7 +52,7 @@ def _kmeans_plusplus(
     some = gather_rows(data, np.arange(data.n_samples) if rows is None else rows)
     draw = draw_seeds if rows is None else draft_seeds
     seeds = draw(some, n_clusters, random_state)
-    parts = map_parts(_blocks.begin_at_seeds, data.rows, seeds=seeds)
+    parts = map_parts(_blocks.begin_at_seeds, data.rows, same=[seeds])
     return _from_parts(data, parts, n_clusters, seeds.centers(data.means))
 
 
@@ -66,13 +66,8 @@ def _random(
     seeds = seeds_at(
         gather_rows(data, np.sort(rows)), random_state.permutation(len(rows))
     )
-    parts = map_parts(
-        _blocks.begin_at_random,
-        data.rows,
-        data.starts,
-        seed=int(random_state.randint(2**31 - 1)),
-        n_clusters=n_clusters,
-    )
+    same = [int(random_state.randint(2**31 - 1)), n_clusters]
+    parts = map_parts(_blocks.begin_at_random, data.rows, data.starts, same=same)
     samples = DaskSamples(data, dask.persist(*parts), n_clusters)
     return samples, LoopState(centers=seeds.centers(data.means))
 
