@@ -115,15 +115,11 @@ def save_model(
         "version": FORMAT_VERSION,
         "sha256": {name: _sha256(data) for name, data in members.items()},
     }
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as file:
+    with whole_file(path) as out, zipfile.ZipFile(out, "w") as file:
         file.writestr("header.json", json.dumps(header))
         for name, data in members.items():
             file.writestr(name, data)
-    path = Path(path)
-    with whole_file(path) as out:
-        out.write(archive.getvalue())
-    return path
+    return Path(path)
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
