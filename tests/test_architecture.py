@@ -36,7 +36,7 @@ LAYERS = [
         "_model_file",
         "_model_check",
         "_graph_file",
-        "_imputer_file",
+        "_model_parts",
     },
     {"plotting", "reporting", "omics"},
     {"cli", "__main__"},

@@ -82,13 +82,13 @@ def test_written_views(small_disk, form, pages):
 
 
 def test_scratch_files(small_disk, monkeypatch):
-    _spool = pytest.importorskip("manyview.distributed._spool")
+    _blocks = pytest.importorskip("manyview.distributed._blocks")
     disk = small_disk(1 << 16)
     monkeypatch.setattr(tempfile, "tempdir", str(disk))
     small = np.arange(1000.0)
-    assert_array_equal(_spool.spooled(small), small)
+    assert_array_equal(_blocks.spooled(small), small)
     with pytest.raises(OSError, match=FULL) as caught:
-        _spool.spooled(np.zeros((1000, 100)))
+        _blocks.spooled(np.zeros((1000, 100)))
     check_error(caught.value, disk)
     assert others(disk) == []
 

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from manyview import NSMVC, DatasetError, GraphNSMVC, ViewError, ViewKMeans, cluster
-from manyview._model_check import MEMBERSHIP
-from manyview._model_file import KINDS, load_model, save_model
+from manyview._model_file import load_model, save_model
+from manyview._model_parts import KINDS
 from tests.fuzz.mutate import sealed_model
 
 
@@ -191,7 +191,9 @@ def test_kinds_are_all_that_predict():
 
 def test_a_file_from_before_memberships_is_read(saved, blobs):
     model, path = saved
-    forge(path, **dict.fromkeys(MEMBERSHIP))
+    spread = ("temperature", "typical", "deviation")
+    unknown = ["membership_", "outlier_score_", *(f"spread_{part}" for part in spread)]
+    forge(path, **dict.fromkeys(unknown))
     again = load_model(path)
     assert not hasattr(again, "membership_")
     with pytest.raises(ViewError, match="does not know the spread of its samples"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -103,17 +104,11 @@ def _split_modalities(data: Any) -> tuple[Any, Any]:
     """Modalities by name, None for an AnnData; and the names of all samples."""
     if isinstance(data, Mapping):
         modalities = {str(name): own for name, own in data.items()}
-        samples = None
         for own in modalities.values():
             _check_unique(own)
-            names = own.obs_names
-            # By first appearance, as `align_views` does.
-            samples = (
-                names
-                if samples is None
-                else samples.append(names.difference(samples, sort=False))
-            )
-        return modalities, samples
+        # By first appearance, as `align_views` does.
+        names = (own.obs_names for own in modalities.values())
+        return modalities, reduce(lambda all, more: all.union(more, sort=False), names)
     return getattr(data, "mod", None), data.obs_names
 
 

@@ -49,6 +49,12 @@ def as_array(view: Any, name: str) -> ViewArray | None:
                 f"one array ({error}). Pass rows of equal length."
             )
             raise ViewError(msg) from error
+    check_shape(array, name)
+    return _as_real(array, name)
+
+
+def check_shape(array: Any, name: str) -> None:
+    """Refuse what is not 2-D or has no features; arrays may be sparse or lazy."""
     if array.ndim != 2:
         msg = (
             f"View {name!r} has {array.ndim} dimension(s) and shape {array.shape}, "
@@ -62,7 +68,21 @@ def as_array(view: Any, name: str) -> ViewArray | None:
             "Leave the view out or give it columns."
         )
         raise ViewError(msg)
-    return _as_real(array, name)
+
+
+def check_columns(frame: Any, name: str) -> None:
+    """Refuse a pandas, polars or dask frame with columns that are not numeric."""
+    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if hasattr(dtype, "is_numeric"):
+            numeric = dtype.is_numeric()
+        else:
+            numeric = getattr(dtype, "kind", "O") in "buif"
+        if not numeric and str(dtype).lower() not in {"bool", "boolean"}:
+            msg = (
+                f"View {name!r}: column {column!r} is not numeric (dtype {dtype}). "
+                "Encode or drop it."
+            )
+            raise ViewError(msg)
 
 
 def stored_matrix(matrix: Any) -> Any:
@@ -169,9 +189,7 @@ def check_sparse(view: Any) -> Any:
 
 
 def _as_csr(view: Any, name: str) -> sparse.csr_array:
-    if view.ndim != 2 or view.shape[1] == 0:
-        msg = f"View {name!r} is sparse of shape {view.shape}; a view is 2-D."
-        raise ViewError(msg)
+    check_shape(view, name)
     if view.dtype.kind not in "buif":
         msg = (
             f"View {name!r} is sparse with dtype {view.dtype}, not real numbers. "
@@ -193,18 +211,8 @@ def _as_csr(view: Any, name: str) -> sparse.csr_array:
 
 def _from_frame(frame: Any, name: str) -> npt.NDArray[Any]:
     """A pandas or polars frame as one array, float32 kept when all columns are."""
-    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else None
-        if numeric is None:
-            numeric = getattr(dtype, "kind", "O") in "buif"
-        if not numeric and str(dtype).lower() not in {"bool", "boolean"}:
-            msg = (
-                f"View {name!r}: column {column!r} is not numeric (dtype {dtype}). "
-                "Encode or drop it."
-            )
-            raise ViewError(msg)
-    if hasattr(frame, "dtypes") and hasattr(frame, "iloc"):  # pandas
-        masked = any(not isinstance(dtype, np.dtype) for dtype in frame.dtypes)
-        if masked:
-            return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    check_columns(frame, name)
+    is_pandas = hasattr(frame, "iloc")
+    if is_pandas and any(not isinstance(dtype, np.dtype) for dtype in frame.dtypes):
+        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(frame.to_numpy())

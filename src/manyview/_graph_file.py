@@ -10,18 +10,15 @@ import numpy.typing as npt
 from scipy import sparse
 
 from manyview._arrays import check_sparse
-from manyview._model_check import check_array, need
+from manyview._model_check import StoredArrays, check_counts, need
 from manyview._scaling import ViewScale
 from manyview.cluster import GraphNSMVC
 from manyview.embedding._graph_views import embedding_names
 
-Arrays = dict[str, npt.NDArray[Any]]
 
-# Stored index arrays and values of sparse anchors.
-CSR = ("data", "indices", "indptr")
-
-
-def pack_graph(model: GraphNSMVC, arrays: Arrays) -> dict[str, Any]:
+def pack_graph(
+    model: GraphNSMVC, arrays: dict[str, npt.NDArray[Any]]
+) -> dict[str, Any]:
     """What JSON holds of the graphs; arrays go to `arrays` under their name."""
     graph = model._graph
     arrays["graph_weights"] = graph.weights
@@ -35,17 +32,15 @@ def pack_graph(model: GraphNSMVC, arrays: Arrays) -> dict[str, Any]:
         if view is None:
             kinds.append(None)
             continue
-        kinds.append("sparse" if sparse.issparse(view.anchors) else "dense")
         if isinstance(view.anchors, np.ndarray):
+            kinds.append("dense")
             arrays[f"anchors_{v}"] = view.anchors
         else:
-            for name in CSR:
+            kinds.append("sparse")
+            for name in ("data", "indices", "indptr"):
                 arrays[f"anchors_{v}_{name}"] = getattr(view.anchors, name)
-        arrays[f"widths_{v}"] = np.array(view.widths)
-        arrays[f"smallest_{v}"] = np.array(view.smallest)
-        arrays[f"maps_{v}"] = np.array(view.maps)
-        arrays[f"joint_maps_{v}"] = np.array(view.joint_maps)
-        arrays[f"diffusion_{v}"] = view.diffusion
+        for name in ("widths", "smallest", "maps", "joint_maps", "diffusion"):
+            arrays[f"{name}_{v}"] = np.array(getattr(view, name))
     return {
         "anchors": kinds,
         "n_neighbors": graph.n_neighbors,
@@ -54,115 +49,75 @@ def pack_graph(model: GraphNSMVC, arrays: Arrays) -> dict[str, Any]:
 
 
 def restore_graph(
-    model: GraphNSMVC, content: Mapping[str, Any], arrays: Arrays
+    model: GraphNSMVC, content: Mapping[str, Any], stored: StoredArrays
 ) -> None:
-    """Set what `pack_graph` stored, after `check_graph`."""
+    """Set what `pack_graph` stored; ValueError unless all parts belong together."""
     # Imported here: the solvers bring numba, which takes a while.
     from manyview._solvers._graph_views import AnchorGraph, GraphModel
 
+    kinds, n_features = content["anchors"], model._layout.n_features
+    n_views, n_clusters = len(n_features), model.n_clusters
+    sizes = check_counts(content["n_neighbors"], "n_neighbors")
+    need(list(sizes) == sorted(set(sizes)), f"n_neighbors is {sizes}, not ascending")
+    need(
+        isinstance(kinds, list) and len(kinds) == n_views,
+        "anchors are not told for every view",
+    )
+    # Files of old do not say whether all samples are anchors.
+    complete = content.get("complete", False)
+    need(isinstance(complete, bool), "complete is neither true nor false")
+    n_sizes, n_own, n_coordinates = len(sizes), min(len(sizes), 2), n_clusters + 1
     views: list[AnchorGraph | None] = []
-    for v, kind in enumerate(content["anchors"]):
+    for v, kind in enumerate(kinds):
         if kind is None:
             views.append(None)
             continue
-        width = model._layout.n_features[v]
+        n = len(stored[f"diffusion_{v}"])
+        need(n > 1, f"view {v} has {n} anchors")
+        smallest = stored.floats(f"smallest_{v}", n_sizes, positive=True)
         views.append(
             AnchorGraph(
-                anchors=_anchors(kind, v, width, arrays),
-                widths=tuple(arrays[f"widths_{v}"]),
-                smallest=tuple(float(x) for x in arrays[f"smallest_{v}"]),
-                maps=tuple(arrays[f"maps_{v}"]),
-                joint_maps=tuple(arrays[f"joint_maps_{v}"]),
-                diffusion=arrays[f"diffusion_{v}"],
+                anchors=_restore_anchors(kind, v, (n, n_features[v]), stored),
+                widths=tuple(stored.floats(f"widths_{v}", n_sizes, n, positive=True)),
+                smallest=tuple(float(width) for width in smallest),
+                maps=tuple(stored.floats(f"maps_{v}", n_own, n, n_clusters)),
+                joint_maps=tuple(
+                    stored.floats(f"joint_maps_{v}", n_sizes, n, n_clusters)
+                ),
+                diffusion=stored.floats(f"diffusion_{v}", n, n_coordinates),
             )
         )
     model._graph = GraphModel(
         views=tuple(views),
-        weights=arrays["graph_weights"],
-        eigenvalues=arrays["graph_eigenvalues"],
-        n_neighbors=tuple(content["n_neighbors"]),
-        n_components=model.n_clusters,
-        # Files of old do not say so.
-        complete=content.get("complete", False),
+        weights=stored.floats("graph_weights", n_views),
+        eigenvalues=stored.floats("graph_eigenvalues", n_clusters),
+        n_neighbors=sizes,
+        n_components=n_clusters,
+        complete=complete,
     )
-    model._slopes = arrays["slopes"]
+    widths = [n_own * n_clusters] * n_views + [n_sizes * n_clusters, n_coordinates]
+    model._slopes = stored.floats("slopes", len(widths))
     model._embedding_scales = tuple(
         ViewScale(
             mode="energy",
-            shift=arrays[f"embedding_shift_{e}"],
-            factor=arrays[f"embedding_factor_{e}"],
+            shift=stored.floats(f"embedding_shift_{e}", width),
+            factor=stored.floats(f"embedding_factor_{e}", width),
             unit_rows=False,
         )
-        for e in range(len(views) + 2)
+        for e, width in enumerate(widths)
     )
     model.graph_weights_ = model._graph.weights
     model.embedding_names_ = list(embedding_names(model.view_names_))
 
 
-def check_graph(
-    content: Mapping[str, Any],
-    arrays: Mapping[str, npt.NDArray[Any]],
-    n_features: list[int],
-    n_clusters: int,
-) -> list[int]:
-    """Widths of the embeddings; ValueError unless all parts belong together."""
-    kinds, sizes = content["anchors"], content["n_neighbors"]
-    need(
-        isinstance(sizes, list)
-        and len(sizes) > 0
-        and all(type(size) is int and size > 0 for size in sizes)
-        and sizes == sorted(set(sizes)),
-        f"n_neighbors is {sizes!r}, not ascending positive whole numbers",
-    )
-    need(
-        isinstance(content.get("complete", False), bool),
-        "complete is neither true nor false",
-    )
-    need(
-        isinstance(kinds, list)
-        and len(kinds) == len(n_features)
-        and all(kind in (None, "dense", "sparse") for kind in kinds),
-        "anchors are not told for every view",
-    )
-    n_sizes, n_own, n_coordinates = len(sizes), min(len(sizes), 2), n_clusters + 1
-    for v, (kind, width) in enumerate(zip(kinds, n_features, strict=True)):
-        if kind is None:
-            continue
-        n_anchors = len(arrays[f"diffusion_{v}"])
-        need(n_anchors > 1, f"view {v} has {n_anchors} anchors")
-        if kind == "dense":
-            check_array(arrays, f"anchors_{v}", "f", (n_anchors, width), finite=True)
-        else:
-            n_stored = arrays[f"anchors_{v}_indices"].size
-            check_array(arrays, f"anchors_{v}_data", "f", (n_stored,), finite=True)
-            check_array(arrays, f"anchors_{v}_indices", "iu", (n_stored,))
-            check_array(arrays, f"anchors_{v}_indptr", "iu", (n_anchors + 1,))
-            check_sparse(_anchors(kind, v, width, arrays))
-        per_size = (n_sizes, n_anchors)
-        check_array(arrays, f"widths_{v}", "f", per_size, finite=True)
-        need(bool((arrays[f"widths_{v}"] > 0.0).all()), f"widths_{v} has zeros")
-        check_array(arrays, f"smallest_{v}", "f", (n_sizes,), finite=True)
-        need(bool((arrays[f"smallest_{v}"] > 0.0).all()), f"smallest_{v} has zeros")
-        for name, n_maps in ((f"maps_{v}", n_own), (f"joint_maps_{v}", n_sizes)):
-            per_map = (n_maps, n_anchors, n_clusters)
-            check_array(arrays, name, "f", per_map, finite=True)
-        shape = (n_anchors, n_coordinates)
-        check_array(arrays, f"diffusion_{v}", "f", shape, finite=True)
-    check_array(arrays, "graph_weights", "f", (len(kinds),), finite=True)
-    check_array(arrays, "graph_eigenvalues", "f", (n_clusters,), finite=True)
-    own, joint = n_own * n_clusters, n_sizes * n_clusters
-    widths = [*(own for _ in kinds), joint, n_coordinates]
-    check_array(arrays, "slopes", "f", (len(widths),), finite=True)
-    for e, width in enumerate(widths):
-        check_array(arrays, f"embedding_shift_{e}", "f", (width,), finite=True)
-        check_array(arrays, f"embedding_factor_{e}", "f", (width,), finite=True)
-    return widths
-
-
-def _anchors(
-    kind: str, v: int, width: int, arrays: Mapping[str, npt.NDArray[Any]]
+def _restore_anchors(
+    kind: Any, v: int, shape: tuple[int, int], stored: StoredArrays
 ) -> Any:
     if kind == "dense":
-        return arrays[f"anchors_{v}"]
-    data, indices, indptr = (arrays[f"anchors_{v}_{name}"] for name in CSR)
-    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
+        return stored.floats(f"anchors_{v}", *shape)
+    need(kind == "sparse", f"no anchors are called {kind!r}")
+    n_entries = stored[f"anchors_{v}_indices"].size
+    data = stored.floats(f"anchors_{v}_data", n_entries)
+    indices = stored.whole(f"anchors_{v}_indices", n_entries)
+    indptr = stored.whole(f"anchors_{v}_indptr", shape[0] + 1)
+    return check_sparse(sparse.csr_array((data, indices, indptr), shape=shape))

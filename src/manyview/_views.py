@@ -7,10 +7,10 @@ stay on disk, and whoever reads rows casts and scales them block by block.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -95,39 +95,65 @@ def check_views(
     """
     if isinstance(X, ViewSet) and layout is None:
         return X
-    given = _named_views(X, view_sizes)
-    if layout is not None:
-        by_name = layout.named and has_named_views(X)
-        given = match_layout(given, layout, by_name=by_name)
-    names = tuple(given)
-    arrays = [as_array(view, name) for name, view in given.items()]
-    n_samples = common_rows(arrays, names)
-    index = common_index(given)
-    features = tuple(feature_names(view) for view in given.values())
-    filled = []
-    for v, array in enumerate(arrays):
-        if array is None:
-            if layout is None:
-                reject_absent_view(names[v])
+    lined_up = line_up(X, as_array, view_sizes, layout)
+    names = tuple(lined_up)
+    n_samples = next(v.array.shape[0] for v in lined_up.values() if v.array is not None)
+    arrays = []
+    for v, view in enumerate(lined_up.values()):
+        array = view.array
+        if array is None and layout is not None:
             # One NaN seen n x d times: a view nobody has, at no cost.
             shape = (n_samples, layout.n_features[v])
             array = np.broadcast_to(np.float64(np.nan), shape)
-        elif layout is not None:
-            array = match_columns(array, features[v], layout, v)
-        filled.append(array)
+        arrays.append(array)
     present = tuple(
         _find_present(array, name, first_row, holes)
-        for array, name in zip(filled, names, strict=True)
+        for array, name in zip(arrays, names, strict=True)
     )
     _reject_samples_without_views(present, first_row)
+    features = tuple(view.columns for view in lined_up.values())
     return ViewSet(
-        arrays=tuple(filled),
+        arrays=tuple(arrays),
         present=present,
         names=names,
         feature_names=features if layout is None else layout.feature_names,
-        index=index,
+        index=lined_up[names[0]].index,
         named=has_named_views(X),
     )
+
+
+def line_up(
+    X: Any,
+    convert: Callable[[Any, str], Any],
+    view_sizes: Sequence[int] | None,
+    layout: ViewLayout | None,
+) -> dict[str, NamedView]:
+    """Views of the same samples by name, with the index that they agree on.
+
+    convert : makes an array of a view, given its name. With a `layout`, the views and
+    columns are those of fit, in its order; a view that was left out has no array.
+    """
+    given = _named_views(X, convert, view_sizes)
+    if layout is not None:
+        by_name = layout.named and has_named_views(X)
+        given = _match_layout(given, layout, by_name=by_name)
+    arrays = {name: convert(view, name) for name, view in given.items()}
+    _check_rows(arrays)
+    index = common_index(given)
+    lined_up = {}
+    for v, (name, view) in enumerate(given.items()):
+        array, columns = arrays[name], feature_names(view)
+        if array is None and layout is None:
+            msg = (
+                f"View {name!r} is None, and fit learns from every view. Leave the "
+                "view out, or pass an array with a row of NaN for each sample that "
+                "lacks it."
+            )
+            raise ViewError(msg)
+        if array is not None and layout is not None:
+            array = _match_columns(array, columns, layout, v)
+        lined_up[name] = NamedView(array=array, columns=columns, index=index)
+    return lined_up
 
 
 def has_named_views(X: Any) -> bool:
@@ -162,20 +188,20 @@ def release_pages(array: ViewArray) -> None:
         base.madvise(mmap.MADV_DONTNEED)
 
 
-def _named_views(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
+def _named_views(
+    X: Any, convert: Callable[[Any, str], Any], view_sizes: Sequence[int] | None
+) -> dict[str, Any]:
+    """Views by name, as they are."""
     if is_single_array(X):
-        return _split_columns(X, view_sizes)
+        return _split_columns(X, convert(X, "X"), view_sizes)
     if view_sizes is not None:
         msg = (
             f"view_sizes={list(view_sizes)!r} splits one 2-D array, but X is already "
             f"a {type(X).__name__} of views. Leave view_sizes=None."
         )
         raise ViewError(msg)
-    return name_views(annotated_views(X) if is_annotated(X) else X)
-
-
-def name_views(X: Any) -> dict[str, Any]:
-    """Views of a mapping or sequence by name, as they are."""
+    if is_annotated(X):
+        X = annotated_views(X)
     if isinstance(X, Mapping):
         views = {str(name): view for name, view in X.items()}
         if len(views) < len(X):
@@ -192,9 +218,10 @@ def name_views(X: Any) -> dict[str, Any]:
     return views
 
 
-def _split_columns(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
-    array = as_array(X, "X")
-    assert array is not None
+def _split_columns(
+    X: Any, array: Any, view_sizes: Sequence[int] | None
+) -> dict[str, Any]:
+    """The views of one table, an array of which was made."""
     names, index = feature_names(X), sample_index(X)
     return {
         f"view{v}": NamedView(
@@ -202,11 +229,11 @@ def _split_columns(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
             columns=None if names is None else names[part],
             index=index,
         )
-        for v, part in enumerate(view_columns(array.shape[1], view_sizes))
+        for v, part in enumerate(_view_columns(array.shape[1], view_sizes))
     }
 
 
-def view_columns(n_columns: int, view_sizes: Sequence[int] | None) -> list[slice]:
+def _view_columns(n_columns: int, view_sizes: Sequence[int] | None) -> list[slice]:
     """Columns of each view in one table; without `view_sizes` they are one view."""
     if view_sizes is None:
         return [slice(0, n_columns)]
@@ -231,7 +258,7 @@ def view_columns(n_columns: int, view_sizes: Sequence[int] | None) -> list[slice
     return [slice(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-def match_layout(
+def _match_layout(
     given: dict[str, Any], layout: ViewLayout, *, by_name: bool
 ) -> dict[str, Any]:
     """The views that fit saw, in its order; None for one that was left out."""
@@ -253,7 +280,7 @@ def match_layout(
     return dict(zip(layout.names, given.values(), strict=True))
 
 
-def match_columns(array: Any, given: FeatureNames, layout: ViewLayout, v: int) -> Any:
+def _match_columns(array: Any, given: FeatureNames, layout: ViewLayout, v: int) -> Any:
     """The columns of view `v` in the order of fit; by count where names are lacking."""
     name = layout.names[v]
     fitted = layout.feature_names[v] if layout.feature_names else None
@@ -279,15 +306,13 @@ def _is_row_of_numbers(row: Any) -> bool:
     )
 
 
-def common_rows(arrays: Sequence[Any | None], names: Sequence[str]) -> int:
-    """The number of rows that all views agree on."""
+def _check_rows(arrays: Mapping[str, Any]) -> None:
+    """All views must have the same number of rows."""
     counts = [
-        (name, int(array.shape[0]))
-        for name, array in zip(names, arrays, strict=True)
-        if array is not None
+        (name, array.shape[0]) for name, array in arrays.items() if array is not None
     ]
     if not counts:
-        msg = f"Every one of the views {list(names)} is None. Pass at least one array."
+        msg = f"Every one of the views {list(arrays)} is None. Pass at least one array."
         raise ViewError(msg)
     first_name, n_samples = counts[0]
     for name, count in counts[1:]:
@@ -301,16 +326,6 @@ def common_rows(arrays: Sequence[Any | None], names: Sequence[str]) -> int:
     if n_samples == 0:
         msg = "The views have no rows (n_samples=0). Pass at least one sample."
         raise ViewError(msg)
-    return n_samples
-
-
-def reject_absent_view(name: str) -> NoReturn:
-    """Say that fit needs the view."""
-    msg = (
-        f"View {name!r} is None, and fit learns from every view. Leave the view out, "
-        "or pass an array with a row of NaN for each sample that lacks it."
-    )
-    raise ViewError(msg)
 
 
 def all_present(n_samples: int) -> BoolArray:

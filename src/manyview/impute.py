@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyview._names import FeatureNames, NamedView
 from manyview._sklearn_compat import Interval, StrOptions, _fit_context
-from manyview._typing import IntArray
+from manyview._typing import BoolArray
 from manyview._view_input import ViewInput
 from manyview._views import ViewSet, has_named_views, is_single_array
 from manyview.exceptions import ViewError
@@ -216,23 +216,19 @@ def _with_names(array: Any, columns: FeatureNames, index: Any) -> Any:
     return pd.DataFrame(array, columns=columns, index=index)
 
 
-def _fill(imputer: Any, array: Any, present: Any) -> Any:
+def _fill(imputer: Any, array: Any, present: BoolArray) -> Any:
     """The view with its holes filled; rows of NaN stay."""
     if imputer is None:
         return array
-    rows = np.flatnonzero(present)
-    if len(rows) == len(present):
+    rows, lacking = np.flatnonzero(present), np.flatnonzero(~present)
+    if not len(lacking):
         return imputer.transform(array)
-    if sparse.issparse(array):
-        lacking = np.flatnonzero(~present)
-        return _fill_sparse(imputer, array, rows, lacking)
+    is_sparse = sparse.issparse(array)
+    if is_sparse:
+        parts = [imputer.transform(array[rows]), array[lacking]]
+        stacked: Any = sparse.vstack(parts, "csr")
+        return stacked[np.argsort(np.concatenate([rows, lacking]))]
     filled = np.array(array, dtype=np.result_type(array, np.float32))
     if len(rows):
         filled[rows] = imputer.transform(array[rows])
     return filled
-
-
-def _fill_sparse(imputer: Any, array: Any, rows: IntArray, lacking: IntArray) -> Any:
-    parts: Any = [imputer.transform(array[rows]), array[lacking]]
-    stacked: Any = sparse.csr_array(sparse.vstack(parts))
-    return stacked[np.argsort(np.concatenate([rows, lacking]))]

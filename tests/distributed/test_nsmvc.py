@@ -141,7 +141,7 @@ def test_random_labels_are_spread_evenly():
         *_scaled(views),
         True,
     )
-    part = _blocks.begin_at_random(rows, 7, 100_000, 4)
+    part = _blocks.begin_at_random(rows, 100_000, seed=7, n_clusters=4)
     shares = np.bincount(part.state.labels, minlength=4) / 4000
     assert_allclose(shares, 0.25, atol=0.03)
 
@@ -242,7 +242,7 @@ def test_operations_leave_their_arguments_alone():
     for operation, arguments in (
         (_blocks.measure, (centers,)),
         (_blocks.select, (np.full(3, 0.5), 1, 4)),
-        (_blocks.sweep, (step, None)),
+        (_blocks.sweep, (None, step)),
     ):
         before = pickle.dumps(part)
         first = operation(rows, part, *arguments)
@@ -281,7 +281,7 @@ def test_parts_on_disk_leave_nothing_in_memory():
     centers = part.report.means()
     part = _blocks.measure(rows, part, centers)
     part = _blocks.select(rows, part, np.full(3, 0.5), 1, 4)
-    _blocks.sweep(rows, part, (centers, np.ones(3), np.ones(3)), None)
+    _blocks.sweep(rows, part, None, (centers, np.ones(3), np.ones(3)))
     assert scratch_bytes() <= before
 
 

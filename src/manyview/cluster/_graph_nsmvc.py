@@ -13,7 +13,7 @@ from manyview._results import NSMVCResult
 from manyview._scaling import ViewScale, learn_scales
 from manyview._sklearn_compat import Interval
 from manyview._threads import available_threads, one_blas_thread
-from manyview._typing import FloatArray
+from manyview._typing import BoolArray, FloatArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
 from manyview.cluster._nsmvc import NSMVC
@@ -224,9 +224,22 @@ class GraphNSMVC(NSMVC):
         self.n_anchors = n_anchors
 
     def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+        self.scales_, rows = scaled_rows(views, self.scale)
+        usable, placement = self._learn_graphs(rows, random_source(self.random_state))
+        placed = place_views(
+            self._graph, rows, usable, views.names, np.float32, placement
+        )
+        self._embedding_scales = learn_scales(placed, "energy")
+        parts = split_views(placed)
+        del placed
+        return open_in_turn(parts, self._embedding_scales)
+
+    def _learn_graphs(
+        self, rows: tuple[Rows, ...], random_state: np.random.RandomState
+    ) -> tuple[list[BoolArray], Any]:
+        """Learn from the rows; those that are usable, and where the graphs put them."""
         from manyview._solvers._graph_views import learn_graphs
 
-        self.scales_, rows = scaled_rows(views, self.scale)
         usable = usable_views(rows, self.scales_)
         # Products with a vector are too small to share between threads.
         with one_blas_thread():
@@ -236,16 +249,10 @@ class GraphNSMVC(NSMVC):
                 n_components=self.n_clusters,
                 n_neighbors=check_neighbors(self.n_neighbors),
                 n_anchors=self.n_anchors,
-                random_state=random_source(self.random_state),
+                random_state=random_state,
                 n_threads=available_threads(),
             )
-        placed = place_views(
-            self._graph, rows, usable, views.names, np.float32, placement
-        )
-        self._embedding_scales = learn_scales(placed, "energy")
-        parts = split_views(placed)
-        del placed
-        return open_in_turn(parts, self._embedding_scales)
+        return usable, placement
 
     def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
         return open_embedded(views, self.scales_, self._graph, self._embedding_scales)

@@ -7,6 +7,7 @@ same arguments, to the same bits.
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,10 +15,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import distributed
 import numpy as np
+import numpy.typing as npt
 from dask.sizeof import sizeof
 from scipy import sparse
 
+from manyview._files import naming
 from manyview._rows import Rows, open_views
 from manyview._scaling import (
     FeatureRange,
@@ -26,24 +30,33 @@ from manyview._scaling import (
     feature_moments,
     feature_range,
 )
-from manyview._solvers._cluster_sums import ClusterSums, member_sums
+from manyview._solvers._cluster_sums import member_sums
 from manyview._solvers._graph_views import GraphModel
 from manyview._solvers._local import LocalSamples
-from manyview._solvers._nearest import fused_scores, nearest_clusters
+from manyview._solvers._nearest import fused_scores
 from manyview._solvers._start import Seeds, nearest_seeds
 from manyview._solvers._state import SampleState
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
+from manyview.cluster import NSMVC
 from manyview.distributed._snapshot import read_state, write_state
-from manyview.distributed._spool import spooled
 from manyview.embedding._graph_views import place_views, usable_views
 from manyview.exceptions import ViewError
 
 Centers = tuple[FloatArray, ...]
-Opener = Callable[[ViewSet], tuple[Rows, ...]]
 
 # Random labels are drawn in panels of so many rows, whatever the chunks.
 PANEL_ROWS = 1 << 16
+
+
+class SpooledArray(np.memmap[Any, Any]):
+    """An array in a scratch file that vanishes with it, even if its process is killed.
+
+    Sent to another worker, it goes into a scratch file there.
+    """
+
+    def __reduce__(self) -> Any:
+        return spooled, (self.view(np.ndarray),)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +74,11 @@ def _rows_size(rows: Rows) -> int:
     return rows.nbytes + rows.n_samples * rows.n_features // 4
 
 
+@sizeof.register(SpooledArray)
+def _spooled_size(array: SpooledArray) -> int:
+    return array.nbytes // 16
+
+
 @sizeof.register(ViewSet)
 def _views_size(views: ViewSet) -> int:
     return sum(int(sizeof(array)) for array in views.arrays)
@@ -71,44 +89,12 @@ def _part_size(part: Part) -> int:
     return part.state.nbytes
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ViewTotals:
-    """Totals from which means and scatter of the whole views follow.
-
-    n_present : (n_views,), samples that have the view; energy : (n_views,), summed
-    squared lengths of the rows; rows : per view (n_features_v,), summed rows.
-    """
-
-    n_present: IntArray
-    energy: FloatArray
-    rows: tuple[FloatArray, ...]
-
-    def merge(self, other: ViewTotals) -> ViewTotals:
-        return ViewTotals(
-            n_present=self.n_present + other.n_present,
-            energy=self.energy + other.energy,
-            rows=tuple(a + b for a, b in zip(self.rows, other.rows, strict=True)),
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Selection:
-    """Changes of the sums by a selection, and the selected energy, (n_views,)."""
-
-    change: ClusterSums
-    energy: FloatArray
-
-    def merge(self, other: Selection) -> Selection:
-        change = self.change.merge(other.change)
-        return Selection(change=change, energy=self.energy + other.energy)
-
-
 def report_of(part: Part) -> Any:
     return part.report
 
 
 def merge_reports(found: list[Any]) -> Any:
-    """Reports of some parts as one, in order."""
+    """Reports of some parts as one, in order; tuples entry by entry."""
     return reduce(_merge, found)
 
 
@@ -130,6 +116,25 @@ def spool(views: ViewSet) -> ViewSet:
     return replace(views, arrays=tuple(arrays))
 
 
+def spooled(array: npt.NDArray[Any]) -> SpooledArray:
+    """A copy of the array on this worker's disk."""
+    # The file has no name from the beginning: nothing is left to tidy up.
+    folder = _scratch_folder()
+    with naming(Path(folder)), tempfile.TemporaryFile(dir=folder) as file:
+        # Not tofile, which does not say why it failed.
+        file.write(np.ascontiguousarray(array).data)
+        file.flush()
+        stored = np.memmap(file, dtype=array.dtype, mode="r", shape=array.shape)
+    return stored.view(SpooledArray)
+
+
+def _scratch_folder() -> str:
+    try:
+        return str(distributed.get_worker().local_directory)
+    except ValueError:
+        return tempfile.gettempdir()
+
+
 def open_rows(
     views: ViewSet,
     scales: tuple[ViewScale, ...],
@@ -145,33 +150,28 @@ def open_rows(
 
 def ranges_of(views: ViewSet) -> tuple[FeatureRange, ...]:
     """First pass of scaling."""
-    pairs = zip(views.arrays, views.present, strict=True)
-    found = tuple(feature_range(array, present) for array, present in pairs)
-    _let_go(views)
-    return found
+    return _per_view(feature_range, views)
 
 
 def moments_of(
     views: ViewSet, found: tuple[FeatureRange, ...], modes: tuple[str | None, ...]
 ) -> tuple[Moments, ...]:
     """Second pass of scaling."""
-    given = zip(views.arrays, views.present, found, modes, strict=True)
-    moments = tuple(feature_moments(*one) for one in given)
-    _let_go(views)
-    return moments
-
-
-def _let_go(views: ViewSet) -> None:
-    """Free the pages read: a worker has many parts, and they would add up."""
-    for array in views.arrays:
-        release_pages(array)
+    return _per_view(feature_moments, views, found, modes)
 
 
 def contents_of(views: ViewSet) -> tuple[str, ...]:
     """A digest of the values of a part, per view."""
-    pairs = zip(views.arrays, views.present, strict=True)
-    found = tuple(content_digest(array, present) for array, present in pairs)
-    _let_go(views)
+    return _per_view(content_digest, views)
+
+
+def _per_view(
+    function: Callable[..., Any], views: ViewSet, *more: Sequence[Any]
+) -> tuple[Any, ...]:
+    found = tuple(map(function, views.arrays, views.present, *more))
+    # Free the pages read: a worker has many parts, and they would add up.
+    for array in views.arrays:
+        release_pages(array)
     return found
 
 
@@ -192,13 +192,12 @@ def content_digest(array: Any, present: BoolArray | None = None) -> str:
     return found.hexdigest()
 
 
-def totals_of(rows: tuple[Rows, ...]) -> ViewTotals:
-    """Totals of one part."""
-    counts = np.array([view.present.sum() for view in rows])
-    return ViewTotals(
-        n_present=counts,
-        energy=np.array([view.sq_norms.sum() for view in rows]),
-        rows=tuple(view.mean * n for view, n in zip(rows, counts, strict=True)),
+def totals_of(rows: tuple[Rows, ...]) -> tuple[tuple[FloatArray, float, int], ...]:
+    """Per view the summed rows, their summed squared lengths and their number."""
+    counts = [int(view.present.sum()) for view in rows]
+    return tuple(
+        (view.mean * count, float(view.sq_norms.sum()), count)
+        for view, count in zip(rows, counts, strict=True)
     )
 
 
@@ -235,7 +234,7 @@ def begin_at_seeds(rows: tuple[Rows, ...], seeds: Seeds) -> Part:
 
 
 def begin_at_random(
-    rows: tuple[Rows, ...], seed: int, first_row: int, n_clusters: int
+    rows: tuple[Rows, ...], first_row: int, seed: int, n_clusters: int
 ) -> Part:
     """Random labels that do not depend on how the rows are cut."""
     stop = first_row + rows[0].n_samples
@@ -285,10 +284,10 @@ def select(
     pace: int,
     n_clusters: int,
 ) -> Part:
+    """Reports the changes of the sums, and the selected energy, (n_views,)."""
     with _samples(rows, part, n_clusters) as samples:
         samples.select(thresholds, pace)
-    report = Selection(change=samples.clusters, energy=samples.energy)
-    return Part(state=samples.state, report=report)
+    return Part(state=samples.state, report=(samples.clusters, samples.energy))
 
 
 def loss_of_selected(
@@ -301,8 +300,8 @@ def loss_of_selected(
 def sweep(
     rows: tuple[Rows, ...],
     part: Part,
-    step: tuple[Centers, FloatArray, FloatArray],
     path: Path | None,
+    step: tuple[Centers, FloatArray, FloatArray],
 ) -> Part:
     """The majorizing step; with a `path` the new state is written there as well.
 
@@ -316,44 +315,35 @@ def sweep(
     return Part(state=samples.state, report=report)
 
 
-def labels_of(part: Part) -> IntArray:
-    return part.state.labels
-
-
-def joined_pace_of(part: Part) -> IntArray:
-    return part.state.joined_pace
-
-
-def begin_nearest(rows: tuple[Rows, ...], model: tuple[Centers, FloatArray]) -> Part:
-    """Labels of the nearest centres by a fitted model's score."""
-    labels = nearest_clusters(rows, *model)
-    return Part(state=SampleState.begin(labels, len(rows)))
+def begin_nearest(rows: tuple[Rows, ...], model: NSMVC) -> Part:
+    """Labels of the nearest centres of a fitted model."""
+    return Part(state=SampleState.begin(model._nearest(rows), len(rows)))
 
 
 def embed(
     rows: tuple[Rows, ...],
     model: tuple[GraphModel, tuple[ViewScale, ...], tuple[str, ...]],
+    store: Callable[[ViewSet], ViewSet],
 ) -> ViewSet:
     """Embeddings of a part; model : graphs, scales and names of the views."""
     graph, scales, names = model
     placed = place_views(graph, rows, usable_views(rows, scales), names, np.float32)
     for view in rows:
         view.release()
-    return placed
+    return store(placed)
 
 
-def opened(views: ViewSet, opener: Opener) -> tuple[Rows, ...]:
-    return opener(views)
+def open_checked(views: ViewSet, model: NSMVC) -> tuple[Rows, ...]:
+    """The rows that a fitted model takes distances of."""
+    return model._open_checked(views)
 
 
-def predict(views: ViewSet, model: tuple[Opener, Centers, FloatArray]) -> IntArray:
-    opener, centers, weights = model
-    return nearest_clusters(opener(views), centers, weights)
+def predict(views: ViewSet, model: NSMVC) -> IntArray:
+    return model._nearest(model._open_checked(views))
 
 
-def transform(views: ViewSet, model: tuple[Opener, Centers, FloatArray]) -> FloatArray:
-    opener, centers, weights = model
-    found = fused_scores(opener(views), centers, weights)
+def transform(views: ViewSet, model: NSMVC) -> FloatArray:
+    found = fused_scores(model._open_checked(views), *model._linear_model())
     return np.concatenate([np.sqrt(scores) for _, scores in found])
 
 

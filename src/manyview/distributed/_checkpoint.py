@@ -8,7 +8,6 @@ best.npz : the best restart that is finished; its samples are in the step named 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -18,15 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from manyview._files import whole_file
+from manyview._files import UNREADABLE, whole_file
 from manyview._results import pack_history, share_rounding, unpack_history
-from manyview._scaling import ViewScale
 from manyview._solvers._cluster_sums import ClusterSums
 from manyview._solvers._nsmvc import LoopState
 from manyview._typing import FloatArray
 from manyview.distributed import _blocks
 from manyview.distributed._samples import DaskRows, DaskSamples, map_parts
-from manyview.distributed._snapshot import DAMAGED, UNREADABLE, write_arrays
+from manyview.distributed._snapshot import DAMAGED, write_arrays
 from manyview.exceptions import CheckpointError
 
 
@@ -35,13 +33,15 @@ class Saved:
     """A run as it was saved.
 
     step : iterations of the whole fit up to here, which names the samples' folder.
+    clusters, energy : what the driver knows of the samples, see `DaskSamples`.
     unexplained : (n_views,), of a finished restart, else None.
     """
 
     restart: int
     step: int
     loop: LoopState
-    driver: dict[str, Any]
+    clusters: ClusterSums
+    energy: FloatArray
     unexplained: FloatArray | None
 
     @property
@@ -51,71 +51,60 @@ class Saved:
 
 
 class Checkpoint:
-    """The checkpoint folder of one fit.
+    """The checkpoint folder of a fit of `data`.
 
     seeds : of all restarts; saved : where the fit stands; best : its best restart so
     far. Both are None at the beginning.
     """
 
     def __init__(
-        self, folder: Path, identity: dict[str, Any], seeds: Sequence[int]
+        self,
+        folder: Path,
+        identity: dict[str, Any],
+        seeds: Sequence[int],
+        data: DaskRows,
+        n_clusters: int,
     ) -> None:
         self.folder = folder.resolve()
+        self.data, self.n_clusters = data, n_clusters
         self.seeds = self._identify(identity, seeds)
         self.saved = self._read("state.npz")
         self.best = self._read("best.npz")
         self.step = 0 if self.saved is None else self.saved.step
         self._seen_by_workers = False
 
-    def follow(self, samples: DaskSamples) -> None:
-        """Have the next sweep write its samples."""
+    def follow(self, restart: int, loop: LoopState, samples: DaskSamples) -> None:
+        """Have the sweeps of a restart write its samples, from this state on."""
+        self._restart, self._loop, self._samples = restart, loop, samples
         folder = self._step_folder(self.step + 1)
         samples.snapshot = lambda part: folder / f"part-{part}.npz"
 
-    def save(self, restart: int, loop: LoopState, samples: DaskSamples) -> None:
+    def save(self, loop: LoopState) -> None:
         """Record that the sweep that was followed is done, and follow the next."""
         self.step += 1
-        self._check_sharing(len(samples.parts))
-        self._write("state.npz", restart, loop, samples, None)
+        self._check_sharing(len(self._samples.parts))
+        self.follow(self._restart, loop, self._samples)
+        self._write("state.npz", self._restart, None)
         self._tidy()
-        self.follow(samples)
 
-    def finish(
-        self,
-        restart: int,
-        loop: LoopState,
-        samples: DaskSamples,
-        unexplained: FloatArray,
-    ) -> None:
+    def finish(self, unexplained: FloatArray) -> None:
         """Record that a restart is over, and keep it if it is the best so far."""
         best = None if self.best is None else self.best.unexplained
         if best is None or _explains_more(unexplained, best):
-            self._write("best.npz", restart, loop, samples, unexplained)
+            self._write("best.npz", self._restart, unexplained)
             self.best = self._read("best.npz")
         # The next restart begins from nothing; a driver that dies now skips this one.
-        self._write("state.npz", restart + 1, loop, samples, unexplained)
+        self._write("state.npz", self._restart + 1, unexplained)
         self._tidy()
 
-    def load(self, saved: Saved, data: DaskRows, n_clusters: int) -> DaskSamples:
+    def load(self, saved: Saved) -> DaskSamples:
         """The samples of a saved run, on the cluster again."""
-        folder = self._step_folder(saved.step)
-        paths = [folder / f"part-{i}.npz" for i in range(len(data.lengths))]
-        n_parts, n_views = len(paths), len(data.scales)
-        parts = map_parts(
-            _blocks.resume,
-            paths,
-            data.lengths,
-            [n_views] * n_parts,
-            [n_clusters] * n_parts,
-        )
-        samples = DaskSamples(data, parts, n_clusters)
-        stored = saved.driver
-        if not _fits(stored, [len(scale.factor) for scale in data.scales], n_clusters):
-            path = self.folder / ("state.npz" if saved.under_way else "best.npz")
-            raise CheckpointError(DAMAGED.format(path=path))
-        sums = tuple(stored[f"sums{v}"] for v in range(n_views))
-        samples.clusters = ClusterSums(sums=sums, masses=stored["masses"])
-        samples.energy = stored["energy"]
+        folder, lengths = self._step_folder(saved.step), self.data.lengths
+        paths = [folder / f"part-{i}.npz" for i in range(len(lengths))]
+        same = [len(self.data.scales), self.n_clusters]
+        parts = map_parts(_blocks.resume, paths, lengths, same=same)
+        samples = DaskSamples(self.data, parts, self.n_clusters)
+        samples.clusters, samples.energy = saved.clusters, saved.energy
         return samples
 
     def remove(self) -> None:
@@ -128,6 +117,9 @@ class Checkpoint:
     def _identify(self, identity: dict[str, Any], seeds: Sequence[int]) -> list[int]:
         """Check that the folder is ours, or make it so; the seeds in force."""
         path = self.folder / "fit.json"
+        # As it will be read: tuples are lists in JSON, and NumPy's numbers plain ones.
+        text = json.dumps(identity, default=lambda value: np.asarray(value).tolist())
+        identity = json.loads(text)
         if not path.exists():
             # A driver that was killed here may have left a temporary file.
             found = self.folder.iterdir() if self.folder.exists() else ()
@@ -144,10 +136,10 @@ class Checkpoint:
         try:
             written = json.loads(path.read_text())
             stored: list[int] = written.pop("seeds")
-        except (*UNREADABLE, AttributeError) as error:
+            if not _are_seeds(stored, len(seeds)):
+                raise ValueError
+        except (*UNREADABLE, OSError) as error:
             raise CheckpointError(DAMAGED.format(path=path)) from error
-        if not _are_seeds(stored, len(seeds)):
-            raise CheckpointError(DAMAGED.format(path=path))
         differs = [key for key, value in identity.items() if written.get(key) != value]
         if differs:
             msg = (
@@ -179,21 +171,21 @@ class Checkpoint:
             if folder not in {self._step_folder(step) for step in kept}:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _write(
-        self,
-        name: str,
-        restart: int,
-        loop: LoopState,
-        samples: DaskSamples,
-        unexplained: FloatArray | None,
-    ) -> None:
+    def _write(self, name: str, restart: int, unexplained: FloatArray | None) -> None:
+        loop, samples = self._loop, self._samples
         arrays = {
             "restart": restart,
             "step": self.step,
             "masses": samples.clusters.masses,
             "energy": samples.energy,
+            "pace": loop.pace,
+            "iteration": loop.iteration,
+            "thresholds": loop.thresholds,
+            "exponents": loop.exponents,
+            "converged": loop.converged,
             **{f"sums{v}": sums for v, sums in enumerate(samples.clusters.sums)},
-            **_pack(loop),
+            **{f"centers{v}": centers for v, centers in enumerate(loop.centers)},
+            **pack_history(loop.history),
         }
         if unexplained is not None:
             arrays["unexplained"] = unexplained
@@ -206,15 +198,41 @@ class Checkpoint:
         try:
             with path.open("rb") as file, np.load(file) as stored:
                 arrays = dict(stored)
+            self._check_shapes(arrays)
+            views = range(len(self.data.scales))
             return Saved(
                 restart=int(arrays["restart"]),
                 step=int(arrays["step"]),
-                loop=_unpack(arrays),
-                driver=arrays,
+                loop=LoopState(
+                    centers=tuple(arrays[f"centers{v}"] for v in views),
+                    pace=int(arrays["pace"]),
+                    iteration=int(arrays["iteration"]),
+                    thresholds=arrays["thresholds"],
+                    exponents=arrays["exponents"],
+                    converged=bool(arrays["converged"]),
+                    history=unpack_history(arrays),
+                ),
+                clusters=ClusterSums(
+                    sums=tuple(arrays[f"sums{v}"] for v in views),
+                    masses=arrays["masses"],
+                ),
+                energy=arrays["energy"],
                 unexplained=arrays.get("unexplained"),
             )
-        except UNREADABLE as error:
+        except (*UNREADABLE, OSError) as error:
             raise CheckpointError(DAMAGED.format(path=path)) from error
+
+    def _check_shapes(self, stored: Mapping[str, Any]) -> None:
+        """Kernels trust what the driver knows."""
+        n_views = len(self.data.scales)
+        shapes: dict[str, tuple[int, ...]] = {"masses": (n_views, self.n_clusters)}
+        shapes |= dict.fromkeys(("energy", "thresholds", "exponents"), (n_views,))
+        for v, scale in enumerate(self.data.scales):
+            of_view = (self.n_clusters, len(scale.factor))
+            shapes[f"sums{v}"] = shapes[f"centers{v}"] = of_view
+        for name, shape in shapes.items():
+            if stored[name].dtype.kind != "f" or stored[name].shape != shape:
+                raise ValueError(name)
 
 
 def _are_seeds(values: Any, n_restarts: int) -> bool:
@@ -222,62 +240,6 @@ def _are_seeds(values: Any, n_restarts: int) -> bool:
         isinstance(values, list)
         and len(values) == n_restarts
         and all(type(seed) is int and 0 <= seed < 2**32 for seed in values)
-    )
-
-
-def digest(*pieces: Any) -> str:
-    """A short name for the contents of arrays, scales, strings and sequences."""
-    found = hashlib.sha256()
-    for piece in pieces:
-        if isinstance(piece, ViewScale):
-            piece = digest(str(piece.mode), piece.shift, piece.factor)
-        elif not isinstance(piece, (str, np.ndarray)):
-            piece = np.asarray(piece)
-        found.update(piece.encode() if isinstance(piece, str) else piece.tobytes())
-    return found.hexdigest()[:16]
-
-
-def _fits(
-    stored: Mapping[str, Any], n_features: Sequence[int], n_clusters: int
-) -> bool:
-    """Whether what the driver knew has the shapes and types of this fit."""
-    per_view = (len(n_features),)
-    expected = {
-        "masses": ("f", (*per_view, n_clusters)),
-        **dict.fromkeys(("energy", "thresholds", "exponents"), ("f", per_view)),
-    }
-    for v, width in enumerate(n_features):
-        expected[f"sums{v}"] = expected[f"centers{v}"] = ("f", (n_clusters, width))
-    return all(
-        name in stored
-        and stored[name].dtype.kind in kind
-        and stored[name].shape == shape
-        for name, (kind, shape) in expected.items()
-    )
-
-
-def _pack(loop: LoopState) -> dict[str, Any]:
-    return {
-        "pace": loop.pace,
-        "iteration": loop.iteration,
-        "thresholds": loop.thresholds,
-        "exponents": loop.exponents,
-        "converged": loop.converged,
-        **{f"centers{v}": centers for v, centers in enumerate(loop.centers)},
-        **pack_history(loop.history),
-    }
-
-
-def _unpack(stored: Mapping[str, Any]) -> LoopState:
-    n_views = len(stored["thresholds"])
-    return LoopState(
-        centers=tuple(stored[f"centers{v}"] for v in range(n_views)),
-        pace=int(stored["pace"]),
-        iteration=int(stored["iteration"]),
-        thresholds=stored["thresholds"],
-        exponents=stored["exponents"],
-        converged=bool(stored["converged"]),
-        history=unpack_history(stored),
     )
 
 

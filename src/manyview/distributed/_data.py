@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask
@@ -14,8 +14,8 @@ from manyview._rows import Rows, open_views
 from manyview._scaling import ViewScale, make_scale, scale_mode
 from manyview._typing import IntArray
 from manyview.distributed import _blocks
-from manyview.distributed._inputs import DaskViews
-from manyview.distributed._samples import DaskRows, map_parts, merged, shared
+from manyview.distributed._inputs import DaskViews, Store
+from manyview.distributed._samples import DaskRows, map_parts, merged
 from manyview.exceptions import ViewError
 
 # Views are kept in the workers' memory if they fill no more than this share of it:
@@ -34,53 +34,32 @@ def open_data(
     values are digested as well.
     """
     _check_part_size(views, worker_memory())
-    # Reading and storing a part is one task.
-    persist = _where(persist, views.nbytes)
-    parts = views.parts(_blocks.spool if persist == "disk" else _blocks.keep)
-    return _open(parts, views.names, views.lengths, scale, persist, identify)
+    size = (views.lengths, views.nbytes)
+    return open_parts(views.parts, views.names, *size, scale, persist, identify)
 
 
 def open_parts(
-    parts: Sequence[Any],
+    make_parts: Callable[[Store], Sequence[Any]],
     names: tuple[str, ...],
     lengths: tuple[int, ...],
-    scale: str | None,
-    persist: str | None,
-    *,
     nbytes: int,
-) -> DaskRows:
-    """The same of parts that were computed; nbytes : size of all in memory."""
-    persist = _where(persist, nbytes)
-    if persist == "disk":
-        parts = map_parts(_blocks.spool, parts)
-    return _open(parts, names, lengths, scale, persist, identify=False)
-
-
-def _where(persist: str | None, nbytes: int) -> str | None:
-    if persist != "auto":
-        return persist
-    fits = nbytes <= PERSIST_SHARE * sum(worker_memory())
-    return "memory" if fits else "disk"
-
-
-def _open(
-    parts: Sequence[Any],
-    names: tuple[str, ...],
-    lengths: tuple[int, ...],
     scale: str | None,
     persist: str | None,
-    identify: bool,
+    identify: bool = False,
 ) -> DaskRows:
+    """The same of parts by a function that is told how they are stored.
+
+    Making and storing a part is one task. nbytes : size of all parts in memory.
+    """
+    if persist == "auto":
+        fits = nbytes <= PERSIST_SHARE * sum(worker_memory())
+        persist = "memory" if fits else "disk"
+    parts = make_parts(_blocks.spool if persist == "disk" else _blocks.keep)
     if persist is not None:
         parts = dask.persist(*parts)
     scales, contents = _learn_scales(parts, names, scale, identify)
-    rows = map_parts(
-        _blocks.open_rows,
-        parts,
-        shared(scales, len(parts)),
-        [persist == "memory"] * len(parts),
-        [sum(lengths)] * len(parts),
-    )
+    same = [scales, persist == "memory", sum(lengths)]
+    rows = map_parts(_blocks.open_rows, parts, same=same)
     if persist is not None:
         rows = list(dask.persist(*rows))
     return DaskRows(rows=tuple(rows), lengths=lengths, scales=scales, contents=contents)
@@ -120,9 +99,7 @@ def _learn_scales(
         first.append(merged(map_parts(_blocks.contents_of, parts)))
     found, *contents = dask.compute(*first)
     modes = tuple(scale_mode(view, mode) for view in found)
-    second = map_parts(
-        _blocks.moments_of, parts, shared(found, len(parts)), [modes] * len(parts)
-    )
+    second = map_parts(_blocks.moments_of, parts, same=[found, modes])
     moments = merged(second).compute()
     scales = tuple(map(make_scale, found, moments, modes, names))
     return scales, contents[0] if contents else ()

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from manyview._random import random_source
-from manyview._solvers._graph_views import draw_anchors, learn_graphs
-from manyview._threads import available_threads
+from manyview._solvers._graph_views import draw_anchors
 from manyview.cluster import NSMVC, GraphNSMVC
 from manyview.distributed import _blocks
 from manyview.distributed._data import gather_rows, open_data, open_parts
 from manyview.distributed._nsmvc import DaskNSMVC
-from manyview.distributed._samples import DaskRows, map_parts, shared
-from manyview.embedding._graph_views import (
-    check_neighbors,
-    embedding_names,
-    open_embedded,
-    usable_views,
-)
+from manyview.distributed._samples import DaskRows, map_parts
+from manyview.embedding._graph_views import embedding_names
 
 
 class DaskGraphNSMVC(DaskNSMVC, GraphNSMVC):
@@ -128,47 +121,19 @@ view_names_, n_features_in_
         self.scales_ = raw.scales
         random_state = random_source(self.random_state)
         drawn = draw_anchors(raw.n_samples, self.n_anchors, random_state)
-        anchors = gather_rows(raw, drawn)
-        graph, _ = learn_graphs(
-            anchors,
-            usable_views(anchors, self.scales_),
-            n_components=self.n_clusters,
-            n_neighbors=check_neighbors(self.n_neighbors),
-            n_anchors=self.n_anchors,
-            random_state=random_state,
-            n_threads=available_threads(),
-        )
+        self._learn_graphs(gather_rows(raw, drawn), random_state)
         # The anchors are all that was learned from, but may be a part of the samples.
-        self._graph = replace(graph, complete=len(drawn) == raw.n_samples)
-        n_parts = len(raw.rows)
-        model = shared((self._graph, self.scales_, views.names), n_parts)
+        complete = len(drawn) == raw.n_samples
+        self._graph = replace(self._graph, complete=complete)
+        model = (self._graph, self.scales_, views.names)
         data = open_parts(
-            map_parts(_blocks.embed, raw.rows, model),
+            lambda store: map_parts(_blocks.embed, raw.rows, same=[model, store]),
             embedding_names(views.names),
             raw.lengths,
+            raw.n_samples * sum(self._graph.widths) * 4,
             "energy",
             self.persist,
-            nbytes=raw.n_samples * sum(self._graph.widths) * 4,
         )
         self._embedding_scales = data.scales
         # The embeddings follow from the rows, so these tell one fit from another.
-        return DaskRows(
-            rows=data.rows,
-            lengths=data.lengths,
-            scales=data.scales,
-            contents=raw.contents,
-        )
-
-    def _opener(self) -> Callable[..., Any]:
-        return partial(
-            open_embedded,
-            scales=self.scales_,
-            graph=self._graph,
-            embedding_scales=self._embedding_scales,
-        )
-
-    def _identity(self, data: DaskRows) -> dict[str, Any]:
-        return super()._identity(data) | {
-            "n_neighbors": list(check_neighbors(self.n_neighbors)),
-            "n_anchors": int(self.n_anchors),
-        }
+        return replace(data, contents=raw.contents)

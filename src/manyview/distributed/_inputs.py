@@ -5,29 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
 import dask.array as da
 import numpy as np
 from scipy import sparse
 
+from manyview._arrays import check_columns, check_shape
 from manyview._extras import import_extra
-from manyview._names import FeatureNames, NamedView, common_index, feature_names
+from manyview._names import FeatureNames, NamedView
 from manyview._typing import IntArray
-from manyview._views import (
-    ViewLayout,
-    ViewSet,
-    check_views,
-    common_rows,
-    match_columns,
-    match_layout,
-    name_views,
-    reject_absent_view,
-    view_columns,
-)
+from manyview._views import ViewLayout, ViewSet, check_views, line_up
 from manyview._zarr import check_zarr
 from manyview.exceptions import ViewError
+
+# Where the worker of a part keeps its views.
+Store: TypeAlias = Callable[[ViewSet], ViewSet]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +36,6 @@ class DaskViews:
 
     arrays: dict[str, Any]
     lengths: tuple[int, ...]
-    n_features: tuple[int, ...]
     named: bool
     feature_names: tuple[FeatureNames, ...]
     layout: ViewLayout | None
@@ -56,12 +49,16 @@ class DaskViews:
         return sum(self.lengths)
 
     @property
-    def nbytes(self) -> int:
-        """Size of all views in memory."""
-        known = [array for array in self.arrays.values() if array is not None]
-        return sum(int(array.nbytes) for array in known)
+    def n_features(self) -> tuple[int, ...]:
+        """Of the views of a fit, which are all there."""
+        return tuple(int(array.shape[1]) for array in self.arrays.values())
 
-    def parts(self, store: Callable[[ViewSet], ViewSet]) -> list[Any]:
+    @property
+    def nbytes(self) -> int:
+        """Size of the views of a fit in memory."""
+        return sum(int(array.nbytes) for array in self.arrays.values())
+
+    def parts(self, store: Store) -> list[Any]:
         """One lazy `ViewSet` per row range, checked and stored when it is computed.
 
         Reading all views of a range, checking and storing them is one task: chunks
@@ -90,7 +87,7 @@ def _read_part(
     *blocks: Any,
     names: tuple[str, ...],
     layout: ViewLayout | None,
-    store: Callable[[ViewSet], ViewSet],
+    store: Store,
 ) -> ViewSet:
     views = {
         # The chunks of a row range come as a sequence, which holds only one.
@@ -122,23 +119,11 @@ def open_lazy_views(
 
     With a `layout` the views must be those of `fit`, None for one that no sample has.
     """
-    given = _named(X, view_sizes)
-    named = isinstance(given, Mapping)
-    views = name_views(given)
-    if layout is not None:
-        views = match_layout(views, layout, by_name=layout.named and named)
-    views = {name: _opened(view) for name, view in views.items()}
-    features = tuple(feature_names(view) for view in views.values())
-    arrays = {name: _as_dask(view, name) for name, view in views.items()}
-    common_rows(list(arrays.values()), list(arrays))
-    common_index(views)
-    for v, (name, array) in enumerate(arrays.items()):
-        if layout is None and array is None:
-            reject_absent_view(name)
-        if layout is not None and array is not None:
-            arrays[name] = match_columns(array, features[v], layout, v)
-    known = [array for array in arrays.values() if array is not None]
+    X = _opened(X)
+    views = line_up(X, _as_dask, view_sizes, layout)
+    arrays = {name: view.array for name, view in views.items()}
     # The largest view is not rechunked, so the least data moves.
+    known = [array for array in arrays.values() if array is not None]
     largest = max(known, key=lambda array: array.nbytes)
     lengths = tuple(int(rows) for rows in largest.chunks[0] if rows)
     return DaskViews(
@@ -147,52 +132,69 @@ def open_lazy_views(
             for name, array in arrays.items()
         },
         lengths=lengths,
-        n_features=tuple(
-            layout.n_features[v] if array is None and layout else array.shape[1]
-            for v, array in enumerate(arrays.values())
-        ),
-        named=named,
-        feature_names=features,
+        named=isinstance(X, Mapping),
+        feature_names=tuple(view.columns for view in views.values()),
         layout=layout,
     )
 
 
 def compute_rows(X: Any, rows: IntArray) -> dict[str, Any]:
     """Unscaled rows of every view, read into the memory of this machine."""
-    views = {
-        name: _as_dask(_opened(view), name)[rows]
-        for name, view in name_views(_named(X, None)).items()
-    }
-    found: dict[str, Any] = dask.compute(views)[0]
+    arrays = open_lazy_views(X).arrays
+    found: dict[str, Any] = dask.compute(
+        {name: array[rows] for name, array in arrays.items()}
+    )[0]
     return found
 
 
-def _named(X: Any, view_sizes: Sequence[int] | None) -> Any:
-    """A mapping or sequence of views."""
-    if isinstance(X, (str, Path)) and _is_zarr_group(Path(X)):
-        X = _zarr_arrays(Path(X))
-    elif not isinstance(X, (Mapping, list, tuple)):
-        X = _opened(X)
-        table, names = _as_dask(X, "X"), feature_names(X)
-        assert table is not None
+def _opened(X: Any) -> Any:
+    """The arrays and frames that paths, or those in a collection, lead to."""
+    if isinstance(X, (str, Path)):
+        return _open_path(Path(X), group=True)
+    if isinstance(X, Mapping):
+        return dict(zip(X, _opened(list(X.values())), strict=True))
+    if isinstance(X, (list, tuple)):
         return [
-            NamedView(
-                array=table[:, part], columns=None if names is None else names[part]
-            )
-            for part in view_columns(table.shape[1], view_sizes)
+            _open_path(Path(view)) if isinstance(view, (str, Path)) else view
+            for view in X
         ]
-    if view_sizes is not None:
-        msg = (
-            f"view_sizes={list(view_sizes)!r} splits one table, but X is already "
-            f"a {type(X).__name__} of views. Leave view_sizes=None."
-        )
-        raise ViewError(msg)
     return X
 
 
-def _opened(view: Any) -> Any:
-    """What a path leads to; all else as it is."""
-    return _open_path(Path(view)) if isinstance(view, (str, Path)) else view
+def _open_path(path: Path, *, group: bool = False) -> Any:
+    """A view, or with `group` also the matrices of a zarr group by name."""
+    if not path.exists():
+        msg = f"{path} does not exist. Pass a zarr array, a zarr group or parquet."
+        raise ViewError(msg)
+    if path.suffix in {".parquet", ".pq"}:
+        frames = import_extra("dask.dataframe", "dask", "A parquet source")
+        return frames.read_parquet(path)
+    stored = _open_zarr(path) if path.is_dir() else None
+    if hasattr(stored, "shape"):
+        return da.from_zarr(stored)
+    if stored is None or not group:
+        msg = (
+            f"{path} is neither a zarr array nor parquet. Open other formats with "
+            "dask.array or dask.dataframe and pass the result."
+        )
+        raise ViewError(msg)
+    members = sorted(stored.arrays())
+    views = {name: da.from_zarr(array) for name, array in members if array.ndim == 2}
+    if not views:
+        msg = f"{path} is a zarr group without 2-D arrays: there is no view in it."
+        raise ViewError(msg)
+    return views
+
+
+def _open_zarr(path: Path) -> Any:
+    """The zarr array or group in a folder; None if there is none."""
+    zarr = import_extra("zarr", "dask", "A zarr source")
+    if (path / "zarr.json").is_file() or any(path.glob(".z*")):
+        check_zarr(path)
+    try:
+        return zarr.open(str(path), mode="r")
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def _as_dask(view: Any, name: str) -> Any:
@@ -202,17 +204,13 @@ def _as_dask(view: Any, name: str) -> Any:
     if isinstance(view, NamedView):
         view = view.array
     if hasattr(view, "to_dask_array"):
-        view = _from_frame(view, name)
+        check_columns(view, name)
+        view = view.to_dask_array(lengths=True)
     if not isinstance(view, da.Array):
         # A mask must survive until the parts are checked.
         kept = sparse.issparse(view) or isinstance(view, np.ma.MaskedArray)
         view = da.from_array(view if kept else np.asarray(view), asarray=False)
-    if view.ndim != 2 or view.shape[1] == 0:
-        msg = (
-            f"View {name!r} has shape {view.shape}, but a view is 2-D: samples in "
-            "rows, features in columns."
-        )
-        raise ViewError(msg)
+    check_shape(view, name)
     if view.dtype.kind not in "buif":
         msg = (
             f"View {name!r} has dtype {view.dtype}, not real numbers. "
@@ -222,63 +220,3 @@ def _as_dask(view: Any, name: str) -> Any:
     if np.isnan(view.shape[0]):
         view = view.compute_chunk_sizes()
     return view
-
-
-def _from_frame(frame: Any, name: str) -> Any:
-    for column, dtype in frame.dtypes.items():
-        if getattr(dtype, "kind", "O") not in "buif":
-            msg = (
-                f"View {name!r}: column {column!r} is not numeric (dtype {dtype}). "
-                "Encode or drop it."
-            )
-            raise ViewError(msg)
-    return frame.to_dask_array(lengths=True)
-
-
-def _open_path(path: Path) -> Any:
-    if not path.exists():
-        msg = f"{path} does not exist. Pass a zarr array, a zarr group or parquet."
-        raise ViewError(msg)
-    if path.suffix in {".parquet", ".pq"}:
-        frames = import_extra("dask.dataframe", "dask", "A parquet source")
-        return frames.read_parquet(path)
-    if _zarr_kind(path) == "array":
-        return da.from_zarr(str(path))
-    msg = (
-        f"{path} is neither a zarr array nor parquet. Open other formats with "
-        "dask.array or dask.dataframe and pass the result."
-    )
-    raise ViewError(msg)
-
-
-def _is_zarr_group(path: Path) -> bool:
-    return _zarr_kind(path) == "group"
-
-
-def _zarr_kind(path: Path) -> str | None:
-    """What is stored at the path: "array", "group" or None for no zarr at all."""
-    if not path.is_dir():
-        return None
-    zarr = import_extra("zarr", "dask", "A zarr source")
-    if (path / "zarr.json").is_file() or any(path.glob(".z*")):
-        check_zarr(path)
-    try:
-        stored = zarr.open(str(path), mode="r")
-    except (FileNotFoundError, ValueError):
-        return None
-    return "group" if isinstance(stored, zarr.Group) else "array"
-
-
-def _zarr_arrays(path: Path) -> dict[str, Any]:
-    """The matrices of a zarr group, by name."""
-    zarr = import_extra("zarr", "dask", "A zarr source")
-    group = zarr.open_group(str(path), mode="r")
-    views = {
-        name: da.from_zarr(array)
-        for name, array in sorted(group.arrays())
-        if array.ndim == 2
-    }
-    if not views:
-        msg = f"{path} is a zarr group without 2-D arrays: there is no view in it."
-        raise ViewError(msg)
-    return views

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import dask
 import dask.array as da
+import joblib
 import numpy as np
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 from sklearn.utils.validation import check_is_fitted
 
 from manyview._results import NSMVCResult
-from manyview._rows import open_views
 from manyview._sklearn_compat import StrOptions
 from manyview._solvers._nsmvc import LoopState, run_paces, unexplained
 from manyview._solvers._restarts import choose_restart
@@ -28,10 +27,15 @@ from manyview.cluster import NSMVC
 from manyview.cluster._base import OnRestartIteration, report_progress
 from manyview.cluster._clustering import Clustering
 from manyview.distributed import _blocks
-from manyview.distributed._checkpoint import Checkpoint, digest
+from manyview.distributed._checkpoint import Checkpoint
 from manyview.distributed._data import open_data
 from manyview.distributed._inputs import DaskViews, is_lazy, open_lazy_views
-from manyview.distributed._samples import DaskRows, DaskSamples, map_parts, shared
+from manyview.distributed._samples import (
+    DaskRows,
+    DaskSamples,
+    concatenate,
+    map_parts,
+)
 from manyview.distributed._start import identify_start, start_samples
 from manyview.exceptions import ClusterError
 
@@ -192,10 +196,6 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         self.scales_ = data.scales
         return data
 
-    def _opener(self) -> Callable[..., Any]:
-        """From the checked views of a part to the rows that distances are taken of."""
-        return partial(open_views, scales=self.scales_)
-
     def fit_clustering(
         self, X: Any, *, on_iteration: OnRestartIteration | None = None
     ) -> Clustering:
@@ -264,17 +264,14 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().score(X)
-        views = self._read(X, reset=False)
+        views, model = self._read(X, reset=False), self._local_model()
         parts = views.parts(_blocks.keep)
-        rows = map_parts(_blocks.opened, parts, shared(self._opener(), len(parts)))
+        rows = tuple(map_parts(_blocks.open_checked, parts, same=[model]))
         scales = self._center_scales()
-        data = DaskRows(rows=tuple(rows), lengths=views.lengths, scales=scales)
-        centers, weights = self._linear_model()
-        nearest = map_parts(
-            _blocks.begin_nearest, rows, shared((centers, weights), len(rows))
-        )
-        samples = DaskSamples(data, nearest, len(centers[0]))
-        return -float(unexplained(samples, centers).sum())
+        data = DaskRows(rows=rows, lengths=views.lengths, scales=scales)
+        nearest = map_parts(_blocks.begin_nearest, rows, same=[model])
+        samples = DaskSamples(data, nearest, self._n_features_out)
+        return -float(unexplained(samples, self._centers).sum())
 
     def to_local(self) -> NSMVC:
         """The fitted model without Dask, with the labels in this machine's memory.
@@ -285,14 +282,20 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             For everything that works on one machine: saving, explanations, reports.
         """
         check_is_fitted(self)
-        names = set(self._local().get_params()) & set(self.get_params())
-        model = self._local(**{name: getattr(self, name) for name in names})
-        model.set_params(assignment="majorize")
+        model = self._local_model()
+        names = set(model.get_params()) & set(self.get_params())
+        model.set_params(**{name: getattr(self, name) for name in names})
+        found = dask.compute(self.labels_, self.joined_pace_)
+        model.labels_, model.joined_pace_ = found
+        return model
+
+    def _local_model(self) -> NSMVC:
+        """What places samples, without Dask: the fit less parameters and samples."""
+        model = self._local(assignment="majorize")
         for name, value in vars(self).items():
             if name.endswith("_") or name in self._private_fitted:
                 setattr(model, name, value)
-        found = dask.compute(self.labels_, self.joined_pace_)
-        model.labels_, model.joined_pace_ = found
+        del model.labels_, model.joined_pace_
         return model
 
     def _restarts(
@@ -303,29 +306,25 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         tell: OnRestartIteration | None,
     ) -> Iterator[NSMVCResult]:
         """Results one after the other; a checkpoint leaves out what it already has."""
+        saved, first = None, 0
         if checkpoint is None:
-            for restart, seed in enumerate(self._restart_seeds()):
-                yield self._run(restart, *self._start_at(X, data, seed), None, tell)
-            return
-        if checkpoint.best is not None:
-            loop = checkpoint.best.loop
-            samples = checkpoint.load(checkpoint.best, data, self.n_clusters)
-            yield self._run(checkpoint.best.restart, samples, loop, None, None)
-        saved = checkpoint.saved
-        first = 0 if saved is None else saved.restart
-        for restart, seed in list(enumerate(checkpoint.seeds))[first:]:
-            if saved is not None and saved.under_way and restart == first:
-                loop = saved.loop
-                samples = checkpoint.load(saved, data, self.n_clusters)
+            seeds = self._restart_seeds()
+        else:
+            seeds, saved, best = checkpoint.seeds, checkpoint.saved, checkpoint.best
+            first = 0 if saved is None else saved.restart
+            if best is not None:
+                samples = checkpoint.load(best)
+                yield self._run(best.restart, samples, best.loop, None, None)
+        for restart, seed in list(enumerate(seeds))[first:]:
+            if checkpoint is not None and saved is not None and saved.under_way:
+                samples = checkpoint.load(saved)
+                loop, saved = saved.loop, None
             else:
-                samples, loop = self._start_at(X, data, seed)
+                source = np.random.RandomState(seed)
+                samples, loop = start_samples(
+                    data, X, self.init, self.n_clusters, source
+                )
             yield self._run(restart, samples, loop, checkpoint, tell)
-
-    def _start_at(
-        self, X: Any, data: DaskRows, seed: int
-    ) -> tuple[DaskSamples, LoopState]:
-        random_state = np.random.RandomState(seed)
-        return start_samples(data, X, self.init, self.n_clusters, random_state)
 
     def _run(
         self,
@@ -336,15 +335,12 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         tell: OnRestartIteration | None,
     ) -> NSMVCResult:
         """Run one restart from the given state of its loop to its end."""
-        last = loop
         if checkpoint is not None:
-            checkpoint.follow(samples)
+            checkpoint.follow(restart, loop, samples)
 
         def on_progress(loop: LoopState) -> None:
-            nonlocal last
-            last = loop
             if checkpoint is not None:
-                checkpoint.save(restart, loop, samples)
+                checkpoint.save(loop)
             if tell is not None:
                 tell(restart, loop.history[-1])
 
@@ -357,7 +353,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             on_progress=on_progress,
         )
         if checkpoint is not None:
-            checkpoint.finish(restart, last, samples, result.unexplained)
+            checkpoint.finish(result.unexplained)
         return result
 
     def _read(self, X: Any, *, reset: bool) -> DaskViews:
@@ -371,46 +367,35 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         return views
 
     def _map_rows(
-        self,
-        X: Any,
-        operation: Callable[..., Any],
-        dtype: Any,
-        shape: tuple[int, ...],
+        self, X: Any, operation: Callable[..., Any], dtype: Any, shape: tuple[int, ...]
     ) -> Any:
         """A dask array with one entry, of some shape, per sample."""
         views = self._read(X, reset=False)
         parts = views.parts(_blocks.keep)
-        model = shared((self._opener(), *self._linear_model()), len(parts))
-        pieces = [
-            da.from_delayed(piece, (n_rows, *shape), dtype)
-            for piece, n_rows in zip(
-                map_parts(operation, parts, model), views.lengths, strict=True
-            )
-        ]
-        return da.concatenate(pieces)
+        pieces = map_parts(operation, parts, same=[self._local_model()])
+        shapes = ((n_rows, *shape) for n_rows in views.lengths)
+        return concatenate(pieces, shapes, dtype)
 
     def _open_checkpoint(self, data: DaskRows) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        seeds = self._restart_seeds()
-        return Checkpoint(Path(self.checkpoint), self._identity(data), seeds)
+        folder, seeds = Path(self.checkpoint), self._restart_seeds()
+        identity = self._identity(data)
+        return Checkpoint(folder, identity, seeds, data, int(self.n_clusters))
 
     def _identity(self, data: DaskRows) -> dict[str, Any]:
         """What a checkpoint must agree in to be continued."""
-        seed = self.random_state
-        return {
+        params, seed = dict(self.get_params()), self.random_state
+        # These change no result, or show in the values of the views.
+        for name in ("checkpoint", "persist", "verbose", "view_sizes"):
+            del params[name]
+        return params | {
             "version": __version__,
-            "n_clusters": int(self.n_clusters),
-            "pace_start": float(self.pace_start),
-            "n_paces": int(self.n_paces),
-            "max_iter": int(self.max_iter),
-            "n_init": int(self.n_init),
             "init": identify_start(self.init, data),
-            "scale": self.scale,
             "random_state": int(seed) if isinstance(seed, Integral) else None,
             "n_samples": data.n_samples,
-            "row chunks": digest(data.lengths),
-            "data": digest(*self.scales_, *data.contents),
+            "row chunks": joblib.hash(data.lengths),
+            "data": joblib.hash((self.scales_, data.contents)),
         }
 
     @contextmanager

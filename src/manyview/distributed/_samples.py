@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,37 @@ from manyview.distributed import _blocks
 FAN_IN = 16
 
 
-def map_parts(operation: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
-    """`operation` on every part, lazily; columns hold one argument per part."""
+def map_parts(
+    operation: Callable[..., Any], *columns: Sequence[Any], same: Sequence[Any] = ()
+) -> list[Any]:
+    """`operation` on every part, lazily; columns hold one argument per part.
+
+    same : further arguments, for all parts, sent once and not with every task.
+    """
     task = dask.delayed(operation)
-    return [task(*arguments) for arguments in zip(*columns, strict=True)]
+    sent = [
+        value if isinstance(value, int) else dask.delayed(value, traverse=False)
+        for value in same
+    ]
+    return [task(*arguments, *sent) for arguments in zip(*columns, strict=True)]
 
 
-def merged_reports(parts: Sequence[Any]) -> Any:
-    """The reports of all parts, merged; the parts' states stay on their workers."""
-    return merged(map_parts(_blocks.report_of, parts))
+def run_parts(parts: Sequence[Any]) -> tuple[list[Any], Any]:
+    """Parts on their workers, computed by one graph, and their merged report."""
+    reports = map_parts(_blocks.report_of, parts)
+    *kept, report = dask.persist(*parts, merged(reports))
+    return kept, report.compute()
+
+
+def concatenate(
+    pieces: Sequence[Any], shapes: Iterable[tuple[int, ...]], dtype: Any, axis: int = 0
+) -> Any:
+    """A dask array of what parts gave."""
+    arrays = [
+        da.from_delayed(piece, shape, dtype)
+        for piece, shape in zip(pieces, shapes, strict=True)
+    ]
+    return da.concatenate(arrays, axis=axis)
 
 
 def merged(reports: Sequence[Any]) -> Any:
@@ -41,11 +64,6 @@ def merged(reports: Sequence[Any]) -> Any:
         level = [merge(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
         if len(level) == 1:
             return level[0]
-
-
-def shared(value: Any, n_parts: int) -> list[Any]:
-    """One value for all parts, sent once and not with every task."""
-    return [dask.delayed(value, traverse=False)] * n_parts
 
 
 @dataclass(frozen=True)
@@ -62,13 +80,6 @@ class DaskRows:
     scales: tuple[ViewScale, ...]
     contents: tuple[str, ...] = ()
 
-    @cached_property
-    def totals(self) -> _blocks.ViewTotals:
-        """Taken by one pass over the rows, at the first use."""
-        found = merged(map_parts(_blocks.totals_of, self.rows)).compute()
-        assert isinstance(found, _blocks.ViewTotals)
-        return found
-
     @property
     def n_samples(self) -> int:
         return sum(self.lengths)
@@ -81,20 +92,18 @@ class DaskRows:
     @property
     def means(self) -> tuple[FloatArray, ...]:
         """Mean scaled row of each view."""
-        return tuple(mean for mean, _ in self._means_and_scatter())
+        return tuple(mean for mean, _ in self._means_and_scatter)
 
     @property
     def scatter(self) -> FloatArray:
         """(n_views,), summed squared distance to the mean."""
-        return np.array([scatter for _, scatter in self._means_and_scatter()])
+        return np.array([scatter for _, scatter in self._means_and_scatter])
 
+    @cached_property
     def _means_and_scatter(self) -> list[tuple[FloatArray, float]]:
-        totals = self.totals
-        per_view = zip(totals.rows, totals.energy, totals.n_present, strict=True)
-        return [
-            mean_and_scatter(rows, float(energy), int(n))
-            for rows, energy, n in per_view
-        ]
+        """Taken by one pass over the rows, at the first use."""
+        totals = merged(map_parts(_blocks.totals_of, self.rows)).compute()
+        return [mean_and_scatter(*of_view) for of_view in totals]
 
 
 class DaskSamples:
@@ -118,28 +127,29 @@ class DaskSamples:
     @property
     def labels(self) -> Any:
         """(n_samples,), as a dask array."""
-        return self._gather(_blocks.labels_of, np.int32, ())
+        labels = map_parts(attrgetter("state.labels"), self.parts)
+        shapes = ((n_rows,) for n_rows in self.data.lengths)
+        return concatenate(labels, shapes, np.int32).persist()
 
     @property
     def joined_pace(self) -> Any:
         """(n_views, n_samples), as a dask array."""
-        return self._gather(_blocks.joined_pace_of, np.int16, (len(self.energy),))
+        paces = map_parts(attrgetter("state.joined_pace"), self.parts)
+        shapes = ((len(self.energy), n_rows) for n_rows in self.data.lengths)
+        return concatenate(paces, shapes, np.int16, axis=1).persist()
 
     @property
     def scatter(self) -> FloatArray:
         return self.data.scatter
 
     def measure(self, centers: tuple[FloatArray, ...]) -> LossSummary:
-        report = self._run(_blocks.measure, self._shared(centers))
-        assert isinstance(report, LossSummary)
+        report: LossSummary = self._run(_blocks.measure, same=[centers])
         return report
 
     def select(self, thresholds: FloatArray, pace: int) -> None:
-        n_clusters = [self.n_clusters] * len(self.parts)
-        paces = [pace] * len(self.parts)
-        report = self._run(_blocks.select, self._shared(thresholds), paces, n_clusters)
-        self.clusters.add(report.change)
-        self.energy = report.energy
+        same = [thresholds, pace, self.n_clusters]
+        change, self.energy = self._run(_blocks.select, same=same)
+        self.clusters.add(change)
 
     def view_losses(self, centers: tuple[FloatArray, ...]) -> FloatArray:
         return self.clusters.view_losses(self.energy, centers, self._loss_of_selected)
@@ -151,38 +161,25 @@ class DaskSamples:
         exponents: FloatArray,
     ) -> SweepOutcome:
         paths = [self.snapshot and self.snapshot(i) for i in range(len(self.parts))]
-        step = self._shared((centers, view_losses, exponents))
-        report = self._run(_blocks.sweep, step, paths)
+        step = (centers, view_losses, exponents)
+        report = self._run(_blocks.sweep, paths, same=[step])
         moves = Moves(clusters=self.clusters, view_losses=view_losses.copy())
         moves.add(report)
         return moves.outcome()
 
-    def _run(self, operation: Callable[..., Any], *columns: Sequence[Any]) -> Any:
+    def _run(
+        self,
+        operation: Callable[..., Any],
+        *columns: Sequence[Any],
+        same: Sequence[Any],
+    ) -> Any:
         """Run an operation as one graph; new states stay on the workers."""
-        parts = map_parts(operation, self.data.rows, self.parts, *columns)
-        *self.parts, report = dask.persist(*parts, merged_reports(parts))
-        return report.compute()
+        parts = map_parts(operation, self.data.rows, self.parts, *columns, same=same)
+        self.parts, report = run_parts(parts)
+        return report
 
     def _loss_of_selected(self, v: int, centers: FloatArray) -> float:
         losses = map_parts(
-            _blocks.loss_of_selected,
-            self.data.rows,
-            self.parts,
-            [v] * len(self.parts),
-            self._shared(centers),
+            _blocks.loss_of_selected, self.data.rows, self.parts, same=[v, centers]
         )
         return float(merged(losses).compute())
-
-    def _shared(self, value: Any) -> list[Any]:
-        return shared(value, len(self.parts))
-
-    def _gather(
-        self, pick: Callable[..., Any], dtype: Any, shape: tuple[int, ...]
-    ) -> Any:
-        pieces = [
-            da.from_delayed(piece, (*shape, n_rows), dtype)
-            for piece, n_rows in zip(
-                map_parts(pick, self.parts), self.data.lengths, strict=True
-            )
-        ]
-        return da.concatenate(pieces, axis=-1).persist()

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manyview._files import whole_file
+from manyview._files import UNREADABLE, whole_file
 from manyview._solvers._state import SampleState
 from manyview.exceptions import CheckpointError
 
 DAMAGED = "{path} is damaged. Remove the checkpoint folder to begin anew."
-# What NumPy raises for a file that is cut short, damaged or no archive at all.
-UNREADABLE = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    EOFError,
-    MemoryError,
-    RuntimeError,
-    zlib.error,
-    zipfile.BadZipFile,
-)
 
 
 def write_arrays(path: Path, **arrays: Any) -> None:
@@ -60,7 +46,7 @@ def read_state(path: Path, n_rows: int, n_views: int, n_clusters: int) -> Sample
             "to begin anew."
         )
         raise CheckpointError(msg) from error
-    except UNREADABLE as error:
+    except (*UNREADABLE, OSError) as error:
         raise CheckpointError(DAMAGED.format(path=path)) from error
     # Kernels trust labels: one out of range would reach beyond their arrays.
     if not (

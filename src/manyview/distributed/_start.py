@@ -11,23 +11,11 @@ import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
 from manyview._solvers._nsmvc import LoopState
-from manyview._solvers._start import (
-    draft_seeds,
-    draw_seeds,
-    seeding_rows,
-    seeds_at,
-)
+from manyview._solvers._start import draft_seeds, draw_seeds, seeding_rows, seeds_at
 from manyview._typing import FloatArray
-from manyview.cluster._base import as_labels
 from manyview.distributed import _blocks
 from manyview.distributed._data import gather_rows
-from manyview.distributed._samples import (
-    DaskRows,
-    DaskSamples,
-    map_parts,
-    merged_reports,
-    shared,
-)
+from manyview.distributed._samples import DaskRows, DaskSamples, map_parts, run_parts
 from manyview.exceptions import ViewError
 
 RandomState = np.random.RandomState
@@ -41,7 +29,9 @@ def start_samples(
         start = {"k-means++": _kmeans_plusplus, "random": _random}[init]
         return start(data, n_clusters, random_state)
     labels = init(X, n_clusters, random_state) if callable(init) else init
-    return _from_labels(data, labels, n_clusters)
+    pieces = _cut_labels(labels, data)
+    parts = map_parts(_blocks.begin, data.rows, pieces, same=[n_clusters])
+    return _from_parts(data, parts, n_clusters, None)
 
 
 def identify_start(init: Any, data: DaskRows) -> str:
@@ -50,10 +40,8 @@ def identify_start(init: Any, data: DaskRows) -> str:
         return init
     if callable(init):
         return "callable"
-    if isinstance(init, da.Array) and init.shape == (data.n_samples,):
-        pieces = init.rechunk((data.lengths,)).to_delayed().ravel()
-        return "".join(dask.compute(*map_parts(_blocks.content_digest, pieces)))
-    return _blocks.content_digest(np.asarray(init))
+    pieces = _cut_labels(init, data)
+    return "".join(dask.compute(*map_parts(_blocks.content_digest, pieces)))
 
 
 def _kmeans_plusplus(
@@ -64,7 +52,7 @@ def _kmeans_plusplus(
     some = gather_rows(data, np.arange(data.n_samples) if rows is None else rows)
     draw = draw_seeds if rows is None else draft_seeds
     seeds = draw(some, n_clusters, random_state)
-    parts = map_parts(_blocks.begin_at_seeds, data.rows, shared(seeds, len(data.rows)))
+    parts = map_parts(_blocks.begin_at_seeds, data.rows, same=[seeds])
     return _from_parts(data, parts, n_clusters, seeds.centers(data.means))
 
 
@@ -78,35 +66,23 @@ def _random(
     seeds = seeds_at(
         gather_rows(data, np.sort(rows)), random_state.permutation(len(rows))
     )
-    n_parts, seed = len(data.rows), int(random_state.randint(2**31 - 1))
-    parts = map_parts(
-        _blocks.begin_at_random,
-        data.rows,
-        [seed] * n_parts,
-        data.starts,
-        [n_clusters] * n_parts,
-    )
+    same = [int(random_state.randint(2**31 - 1)), n_clusters]
+    parts = map_parts(_blocks.begin_at_random, data.rows, data.starts, same=same)
     samples = DaskSamples(data, dask.persist(*parts), n_clusters)
     return samples, LoopState(centers=seeds.centers(data.means))
 
 
-def _from_labels(
-    data: DaskRows, labels: Any, n_clusters: int
-) -> tuple[DaskSamples, LoopState]:
-    pieces: Sequence[Any]
-    if isinstance(labels, da.Array):
-        if labels.shape != (data.n_samples,):
-            msg = (
-                f"init labels have shape {labels.shape}, expected "
-                f"({data.n_samples},): one label per sample."
-            )
-            raise ViewError(msg)
-        pieces = labels.rechunk((data.lengths,)).to_delayed().ravel()
-    else:
-        checked = as_labels(labels, data.n_samples, n_clusters)
-        pieces = np.split(checked, data.starts[1:])
-    parts = map_parts(_blocks.begin, data.rows, pieces, [n_clusters] * len(data.rows))
-    return _from_parts(data, parts, n_clusters, None)
+def _cut_labels(labels: Any, data: DaskRows) -> list[Any]:
+    """The labels of each part, lazily."""
+    if not isinstance(labels, da.Array):
+        labels = da.from_array(np.asarray(labels))
+    if labels.shape != (data.n_samples,):
+        msg = (
+            f"init labels have shape {labels.shape}, expected ({data.n_samples},): one "
+            "label per sample."
+        )
+        raise ViewError(msg)
+    return list(labels.rechunk((data.lengths,)).to_delayed().ravel())
 
 
 def _from_parts(
@@ -115,8 +91,7 @@ def _from_parts(
     n_clusters: int,
     fallback: tuple[FloatArray, ...] | None,
 ) -> tuple[DaskSamples, LoopState]:
-    *kept, report = dask.persist(*parts, merged_reports(parts))
-    sums = report.compute()
+    kept, sums = run_parts(parts)
     empty = np.flatnonzero(sums.masses.sum(axis=0) == 0)
     if fallback is None and empty.size:
         msg = (

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from manyview._extras import import_extra
 from manyview._files import whole_path
@@ -23,35 +24,30 @@ from manyview.explain._margins import explain_clustering
 class Annotations:
     """What is written about samples.
 
-    key : name of the results. clusters, confidence : pandas Series by sample.
-    embedding : (n_samples, n_columns), if there is one, in the same order.
+    key : name of the results.
+    obs : frame by sample, with the cluster and the confidence.
+    embedding : frame of the same samples, if there is an embedding.
     facts : about the run: plain values, text and arrays.
     """
 
     key: str
-    clusters: Any
-    confidence: Any
-    embedding: FloatArray | None
+    obs: pd.DataFrame
+    embedding: pd.DataFrame | None
     facts: dict[str, Any]
 
     def of(self, samples: Any) -> dict[tuple[str, str], Any]:
         """Entries by slot and name, for these samples; others stay without."""
-        clusters, confidence = self.clusters, self.confidence
-        embedding = self.embedding
+        obs, embedding = self.obs, self.embedding
         # A lone AnnData may have names that occur twice: its rows are those of the fit.
-        if not clusters.index.equals(samples):
-            rows = clusters.index.get_indexer(samples)
-            clusters = clusters.reindex(samples)
-            confidence = confidence.reindex(samples)
-            if embedding is not None:
-                embedding = np.where((rows >= 0)[:, None], embedding[rows], np.nan)
-        entries = {
-            ("obs", self.key): clusters,
-            ("obs", f"{self.key}_confidence"): confidence,
-            ("uns", self.key): self.facts,
+        if not obs.index.equals(samples):
+            obs = obs.reindex(samples)
+            embedding = None if embedding is None else embedding.reindex(samples)
+        entries: dict[tuple[str, str], Any] = {
+            ("obs", str(name)): values for name, values in obs.items()
         }
+        entries["uns", self.key] = self.facts
         if embedding is not None:
-            entries["obsm", f"X_{self.key}"] = embedding
+            entries["obsm", f"X_{self.key}"] = embedding.to_numpy()
         return entries
 
 
@@ -65,8 +61,6 @@ def make_annotations(
     explanation: Explanation | None = None,
 ) -> Annotations:
     """What is written about the samples of a fit."""
-    import pandas as pd
-
     explanation = explanation or explain_clustering(clustering)
     names = pd.Index([str(cluster) for cluster in range(int(estimator.n_clusters))])
     labels = pd.Categorical.from_codes(clustering.labels, categories=names)
@@ -80,11 +74,12 @@ def make_annotations(
     }
     if imputed:
         facts["imputed"] = imputed
+    columns = {key: labels, f"{key}_confidence": explanation.confidence}
+    joint = _joint_embedding(clustering)
     return Annotations(
         key=key,
-        clusters=pd.Series(labels, index=samples),
-        confidence=pd.Series(explanation.confidence, index=samples),
-        embedding=_joint_embedding(clustering),
+        obs=pd.DataFrame(columns, index=samples),
+        embedding=None if joint is None else pd.DataFrame(joint, index=samples),
         facts=facts,
     )
 
@@ -100,8 +95,6 @@ def annotate_file(source: Path, target: Path, found: Annotations) -> None:
 
     All else in the file stays as it is: nothing of it is read and written anew.
     """
-    import pandas as pd
-
     io = import_extra("anndata.io", "omics", "--write")
     h5py = import_extra("h5py", "omics", "--write")
     with whole_path(target) as part:
