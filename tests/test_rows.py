@@ -210,6 +210,7 @@ def large(monkeypatch):
     """Every view counts as a large one: never copied, products in single precision."""
     monkeypatch.setattr(manyview._rows._base, "KEEP_SCALED_BYTES", 0)
     monkeypatch.setattr(manyview._rows._base, "ALWAYS_DIRECT_BELOW", 0)
+    monkeypatch.setattr(manyview._rows._dense, "SMALLEST_ROUNDED", 0)
 
 
 def offset_view(offset, *, strided=False):

@@ -31,6 +31,8 @@ from manyview._views import SCAN_ELEMENTS, release_pages, row_blocks
 RELEASE_BYTES = 32 << 20
 # What the kernel may map around a single row that is read.
 FAULT_AROUND_BYTES = 64 << 10
+# Views of fewer values are multiplied in double precision: that is quick enough.
+SMALLEST_ROUNDED = 1 << 20
 # Larger copies for products are not kept.
 KEEP_ROUNDED_BYTES = 64 << 20
 # Largest squared lengths for which products of single precision neither overflow nor
@@ -97,12 +99,13 @@ class DenseRows(Rows):
             self._is_scaled = True
         self.dtype = self.precision
         # For products in single precision, if the lengths of the rows allow them.
+        rounded = n_samples * self.n_features > SMALLEST_ROUNDED
         keep_rounded = keep_scaled and 4 * array.size <= KEEP_ROUNDED_BYTES
-        if large and keep_rounded and self.precision == np.float64:
+        if rounded and keep_rounded and self.precision == np.float64:
             self._rounded = np.empty(array.shape, dtype=np.float32)
         self._summarise()
         low, high = FLOAT32_SQUARES
-        if large and low < self.sq_norms.max(initial=0.0) < high:
+        if rounded and low < self.sq_norms.max(initial=0.0) < high:
             self.dtype = np.dtype(np.float32)
         else:
             self._rounded = None
@@ -236,7 +239,7 @@ class DenseRows(Rows):
         for part in row_blocks(len(rows), self.n_features, SCAN_ELEMENTS):
             some._array[part] = self.scaled(rows[part])
         some._is_scaled = True
-        some._rounded = None
+        some._rounded, some.dtype = None, self.precision
         some.n_samples = len(rows)
         some.present = self.present[rows]
         some.shares = None if self.shares is None else self.shares[rows]

@@ -94,11 +94,13 @@ def learn_spread(measured: Measured, labels: IntArray, *, about_mean: bool) -> S
     n_clusters = scores.shape[1]
     typical = np.empty((len(measured.own), n_clusters))
     deviation = np.empty(len(measured.own))
+    by_cluster = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels, minlength=n_clusters))[:-1]
     for space, own in enumerate(measured.own):
         has = ~np.isnan(own)
         everyone = float(np.median(own[has])) if has.any() else 0.0
-        for cluster in range(n_clusters):
-            members = own[has & (labels == cluster)]
+        for cluster, found in enumerate(np.split(own[by_cluster], ends)):
+            members = found[~np.isnan(found)]
             typical[space, cluster] = np.median(members) if len(members) else everyone
         off = np.abs(own[has] - typical[space, labels[has]])
         # More than half of the samples may lie at their median: then their mean
