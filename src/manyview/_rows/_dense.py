@@ -29,8 +29,8 @@ from manyview._views import SCAN_ELEMENTS, release_pages, row_blocks
 
 # Bytes of a memory map that may be resident before its pages are freed.
 RELEASE_BYTES = 32 << 20
-# What the kernel may map around a single row that is read.
-FAULT_AROUND_BYTES = 64 << 10
+# What the kernel may map around a single row that is read: a huge page.
+FAULT_AROUND_BYTES = 2 << 20
 # Views of fewer values are multiplied in double precision: that is quick enough.
 SMALLEST_ROUNDED = 1 << 20
 # Larger copies for products are not kept.
@@ -228,15 +228,21 @@ class DenseRows(Rows):
             release_pages(self._array)
 
     @property
+    def _is_mapped(self) -> bool:
+        return isinstance(self._array, np.memmap)
+
+    @property
     def nbytes(self) -> int:
-        on_disk = isinstance(self._array, np.memmap)
-        held = [self.sq_norms, self._rounded, None if on_disk else self._array]
+        held = [self.sq_norms, self._rounded, None if self._is_mapped else self._array]
         return sum(array.nbytes for array in held if array is not None)
 
     def take(self, rows: IntArray) -> DenseRows:
         some = copy.copy(self)
         some._array = np.empty((len(rows), self.n_features), dtype=self.precision)
-        for part in row_blocks(len(rows), self.n_features, SCAN_ELEMENTS):
+        # Few rows of a memory map at a time: pages are freed in between.
+        step = RELEASE_BYTES // FAULT_AROUND_BYTES if self._is_mapped else len(rows)
+        for start in range(0, len(rows), max(1, step)):
+            part = slice(start, start + step)
             some._array[part] = self.scaled(rows[part])
         some._is_scaled = True
         some._rounded, some.dtype = None, self.precision
