@@ -287,3 +287,18 @@ def test_labels_do_not_depend_on_the_precision_of_products(
     assert_array_equal(found.labels_, labels)
     assert found.n_iter_ == n_iter
     assert_array_equal(found.predict(views), labels)
+
+
+def test_rows_of_a_memory_map_are_taken_a_few_at_a_time(tmp_path, monkeypatch):
+    np.save(tmp_path / "view.npy", np.random.default_rng(0).normal(size=(200, 6)))
+    mapped = np.load(tmp_path / "view.npy", mmap_mode="r")
+    views = check_views([mapped, np.ones((200, 1))])
+    rows = open_views(views, (SHIFTED, UNIT), keep_scaled=False)[0]
+    released = []
+    monkeypatch.setattr(manyview._rows._dense, "release_pages", released.append)
+    wanted = np.arange(0, 200, 2)
+    some = rows.take(wanted)
+    assert_allclose(
+        some.all_points(), (mapped[wanted] - SHIFTED.shift) * SHIFTED.factor
+    )
+    assert len(released) > len(wanted) / 20
