@@ -108,18 +108,19 @@ def start_kmeans_plusplus(
     n_clusters: int,
     random_state: np.random.RandomState,
     n_local_trials: int | None = None,
+    *,
+    n_drafts: int = 1,
 ) -> Start:
     """Greedy k-means++ on the sum of the views' squared distances.
 
     Many samples are seeded from some of them, drawn at random: seeding takes a pass
-    per cluster, and more than `SEEDING_SAMPLES` hardly change what it finds.
+    per cluster, and more than `SEEDING_SAMPLES` hardly change what it finds. n_drafts :
+    seedings of few samples of which the best one is taken.
     """
     rows = seeding_rows(views[0].n_samples, n_clusters, random_state)
-    if rows is None:
-        seeds = draw_seeds(views, n_clusters, random_state, n_local_trials)
-    else:
-        some = tuple(view.take(rows) for view in views)
-        seeds = draft_seeds(some, n_clusters, random_state, n_local_trials)
+    some = views if rows is None else tuple(view.take(rows) for view in views)
+    n_drafts = n_drafts if rows is None else N_DRAFTS
+    seeds = draft_seeds(some, n_clusters, random_state, n_drafts, n_local_trials)
     labels = nearest_seeds(views, seeds)
     means = tuple(view.mean for view in views)
     return start_from_labels(views, labels, n_clusters, seeds.centers(means))
@@ -140,16 +141,20 @@ def draft_seeds(
     views: tuple[Rows, ...],
     n_clusters: int,
     random_state: np.random.RandomState,
+    n_drafts: int,
     n_local_trials: int | None = None,
 ) -> Seeds:
     """Centres after some iterations of k-means, from the best of several seedings.
 
     A single seeding often puts two seeds into one cluster, and k-means does not get
-    them out of it. The best draft leaves the smallest fused distances behind.
+    them out of it. The best draft leaves the smallest fused distances behind. A single
+    draft is taken as it is drawn.
     """
+    if n_drafts == 1:
+        return draw_seeds(views, n_clusters, random_state, n_local_trials)
     best, least = None, np.inf
     affordable = DRAFT_DISTANCES // (views[0].n_samples * n_clusters)
-    for _ in range(int(np.clip(affordable, 1, N_DRAFTS))):
+    for _ in range(int(np.clip(affordable, 1, n_drafts))):
         seeds = draw_seeds(views, n_clusters, random_state, n_local_trials)
         drafted, loss = _settle(views, seeds)
         # Drafts that differ by rounding only are equal, and the first one wins.

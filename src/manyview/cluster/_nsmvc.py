@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -170,6 +171,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
     [0, 0, 1, 1]
     """
 
+    # Seedings of few samples of which a restart takes the best.
+    _n_drafts: ClassVar[int] = 1
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PredictingClusterer._parameter_constraints,
         "init": [
@@ -302,7 +306,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         rows, labels = prepared.rows, prepared.labels
         if isinstance(self.init, str):
             draws: dict[str, _start.DrawStart] = {
-                "k-means++": _start.start_kmeans_plusplus,
+                "k-means++": partial(
+                    _start.start_kmeans_plusplus, n_drafts=self._n_drafts
+                ),
                 "random": _start.start_random,
                 "random-labels": _start.start_random_labels,
             }

@@ -87,7 +87,7 @@ view_names_, n_features_in_
         pace_start: float = 0.5,
         n_paces: int = 6,
         max_iter: int = 50,
-        n_init: int = 5,
+        n_init: int = 2,
         init: Any = "k-means++",
         scale: str | None = "auto",
         view_sizes: Sequence[int] | None = None,

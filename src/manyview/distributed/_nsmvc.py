@@ -322,7 +322,12 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             else:
                 source = np.random.RandomState(seed)
                 samples, loop = start_samples(
-                    data, X, self.init, self.n_clusters, source
+                    data,
+                    X,
+                    self.init,
+                    self.n_clusters,
+                    source,
+                    n_drafts=self._local._n_drafts,
                 )
             yield self._run(restart, samples, loop, checkpoint, tell)
 

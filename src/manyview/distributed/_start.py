@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
 from manyview._solvers._nsmvc import LoopState
-from manyview._solvers._start import draft_seeds, draw_seeds, seeding_rows, seeds_at
+from manyview._solvers._start import N_DRAFTS, draft_seeds, seeding_rows, seeds_at
 from manyview._typing import FloatArray
 from manyview.distributed import _blocks
 from manyview.distributed._data import gather_rows
@@ -22,12 +22,19 @@ RandomState = np.random.RandomState
 
 
 def start_samples(
-    data: DaskRows, X: Any, init: Any, n_clusters: int, random_state: RandomState
+    data: DaskRows,
+    X: Any,
+    init: Any,
+    n_clusters: int,
+    random_state: RandomState,
+    *,
+    n_drafts: int,
 ) -> tuple[DaskSamples, LoopState]:
     """Samples and first centres by the `init` parameter of the estimator."""
     if isinstance(init, str):
-        start = {"k-means++": _kmeans_plusplus, "random": _random}[init]
-        return start(data, n_clusters, random_state)
+        if init == "random":
+            return _random(data, n_clusters, random_state)
+        return _kmeans_plusplus(data, n_clusters, random_state, n_drafts)
     labels = init(X, n_clusters, random_state) if callable(init) else init
     pieces = _cut_labels(labels, data)
     parts = map_parts(_blocks.begin, data.rows, pieces, same=[n_clusters])
@@ -45,13 +52,13 @@ def identify_start(init: Any, data: DaskRows) -> str:
 
 
 def _kmeans_plusplus(
-    data: DaskRows, n_clusters: int, random_state: RandomState
+    data: DaskRows, n_clusters: int, random_state: RandomState, n_drafts: int
 ) -> tuple[DaskSamples, LoopState]:
     """Seeds from a sample of the rows that fits this machine, as without a cluster."""
     rows = seeding_rows(data.n_samples, n_clusters, random_state)
     some = gather_rows(data, np.arange(data.n_samples) if rows is None else rows)
-    draw = draw_seeds if rows is None else draft_seeds
-    seeds = draw(some, n_clusters, random_state)
+    n_drafts = n_drafts if rows is None else N_DRAFTS
+    seeds = draft_seeds(some, n_clusters, random_state, n_drafts)
     parts = map_parts(_blocks.begin_at_seeds, data.rows, same=[seeds])
     return _from_parts(data, parts, n_clusters, seeds.centers(data.means))
 
