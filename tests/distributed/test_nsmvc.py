@@ -7,7 +7,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -73,6 +73,8 @@ def test_any_chunking_equals_the_local_fit_in_float32(seed, cut):
     assert_same_fit(cluster, local, rtol=1e-5)
 
 
+# There, sums of zero rows keep what other rows left in them, in a view without loss.
+@example(seed=1316, cut=[(120,)])
 @given(seed=st.integers(0, 2**32 - 1), cut=cuts(N_SAMPLES, 1))
 def test_sparse_chunks_equal_the_local_fit(seed, cut):
     views, labels = make_views(seed, N_SAMPLES)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from manyview._numerics._distances import SAME_POINT
 from manyview._numerics._jit import kernel
 from manyview._typing import BoolArray, FloatArray, IntArray, WeightArray
 
@@ -362,6 +363,11 @@ def sweep_majorize(
     reach = np.empty(n_views)
     linearise(view_losses, exponents, slope, bend, reach)
     linear, n_left = np.empty(n_clusters), 0
+    # Centres of equal rows differ by what other rows left in their sums.
+    furthest = np.zeros(n_views)
+    for v in range(n_views):
+        if reach[v] == 0.0:
+            furthest[v] = distances[v].max()
     for r in range(n_slots):
         if not out_pending[r]:
             continue
@@ -377,14 +383,16 @@ def sweep_majorize(
             weight = slope[v] * weights[v, i]
             own = distances[v, r, current]
             fused += weight * own
-            # A perfect view: any distance gained there costs an infinite slope.
+            # A perfect view: any distance gained there, beyond rounding, costs an
+            # infinite slope.
             pinned = pinned or reach[v] == 0.0
             row = distances[v, r]
             for j in range(n_clusters):
                 linear[j] += weight * (row[j] - own)
             if reach[v] == 0.0:
+                limit = own + 2.0 * rounding[v, r] + SAME_POINT * furthest[v]
                 for j in range(n_clusters):
-                    linear[j] = np.inf if row[j] > own else linear[j]
+                    linear[j] = np.inf if row[j] > limit else linear[j]
             noise += 2.0 * weight * rounding[v, r]
         if not takes_part:
             out_pending[r] = False
