@@ -124,9 +124,9 @@ def choose_n_clusters(
     --------
     >>> from manyview.datasets import make_views
     >>> from manyview.model_selection import choose_n_clusters
-    >>> data = make_views(150, 3, random_state=0)
-    >>> choose_n_clusters(data.views, range(2, 6), random_state=0).n_clusters
-    3
+    >>> data = make_views(300, 5, random_state=0)
+    >>> choose_n_clusters(data.views, range(3, 7), random_state=0).n_clusters
+    5
     """
     # Imported here: scikit-learn's metrics take a while, and few who import manyview
     # choose a number of clusters.
