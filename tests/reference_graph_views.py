@@ -33,10 +33,10 @@ def width(distances, size, floor):
     return max(math.sqrt(distances[last]), floor)
 
 
-def anchor_row(distances, size, own_width, anchor_widths):
-    """Weights of one sample's nearest anchors, over all anchors; they sum to 1."""
+def anchor_row(distances, neighbors, own_width, anchor_widths):
+    """Weights of one sample's neighbours, over all anchors; they sum to 1."""
     row = np.zeros(len(distances))
-    for a in nearest(distances, size):
+    for a in neighbors:
         row[a] = math.exp(-distances[a] / (own_width * anchor_widths[a]))
     return without_faint(row / row.sum())
 
@@ -163,16 +163,26 @@ def weights_to_anchors(view, rows, s):
     for row in rows:
         distances = [sq_distance(row, anchor) for anchor in view["anchors"]]
         size = view["sizes"][s]
-        is_new = min(distances) > 0
-        if is_new and size > 1:
+        neighbors = nearest(distances, size)
+        if min(distances) > 0:
             # An anchor counts itself among its neighbours; this row is none.
-            size -= 1
+            size = max(size - 1, 1)
+            neighbors = heaviest(view, distances)[:size]
         own = width(distances, size, view["floors"][s])
-        if is_new:
-            # The weights, exp(-distance / widths), are squared.
-            distances = [2 * distance for distance in distances]
-        out.append(anchor_row(distances, size, own, view["widths"][s]))
+        out.append(anchor_row(distances, neighbors, own, view["widths"][s]))
     return np.array(out)
+
+
+def heaviest(view, distances):
+    """Candidates for the neighbours of a new sample, those of largest weight first.
+
+    Twice as many as the largest neighbourhood has are nearest by distance. In
+    exp(-distance / (own width * anchor's width)), the sample's own width is the same
+    for all of them.
+    """
+    candidates = nearest(distances, 2 * view["sizes"][-1] + 1)
+    widths = view["widths"][-1]
+    return sorted(candidates, key=lambda a: distances[a] / widths[a])
 
 
 def within_clusters(sizes, mean_size):

@@ -32,6 +32,8 @@ from manyview._views import SCAN_ELEMENTS, row_blocks
 # Diffusion coordinates beyond the n_components - 1 that tell that many clusters apart:
 # the first ones may be spent on a few samples that hardly anything connects.
 SPARE_COORDINATES = 2
+# Candidates for the neighbours of a new sample, per neighbour.
+CANDIDATES = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -489,34 +491,63 @@ def _weights_to_anchors(
     if len(rows) < len(distances):
         distances = distances[rows]
     everyone = np.arange(distances.shape[1])
-    nearest, found = _nearest(distances, everyone, max(n_neighbors) + 1)
+    most = max(n_neighbors)
+    nearest, found = _nearest(distances, everyone, CANDIDATES * most + 1)
+    new = found[:, 0] > 0.0
     if out_known is not None:
-        out_known[rows[found[:, 0] > 0.0]] = False
+        out_known[rows[new]] = False
     sizes = [min(size, found.shape[1] - 1) for size in n_neighbors]
-    per_size = zip(sizes, graph.widths, graph.smallest, strict=True)
-    return rows, [_neighborhood(nearest, found, *given) for given in per_size]
+    widths = [
+        np.where(
+            new,
+            _anchors.local_widths(found, max(1, size - 1), smallest),
+            _anchors.local_widths(found, size, smallest),
+        )
+        for size, smallest in zip(sizes, graph.smallest, strict=True)
+    ]
+    if new.any():
+        _prefer_heavy(nearest, found, new, graph.widths[-1], max(1, most - 1))
+    return rows, [
+        _neighborhood(nearest, found, new, width, own, size)
+        for size, width, own in zip(sizes, widths, graph.widths, strict=True)
+    ]
+
+
+def _prefer_heavy(
+    nearest: IntArray,
+    found: FloatArray,
+    new: BoolArray,
+    anchor_widths: FloatArray,
+    n_preferred: int,
+) -> None:
+    """Put the candidates of largest weight first, for samples that equal no anchor.
+
+    The nearest ones by distance would be those that are near to everything. Updates
+    `nearest` and `found`.
+    """
+    relative = found[new] / anchor_widths[nearest[new]]
+    places, _ = _nearest(relative, np.arange(relative.shape[1]), n_preferred)
+    for values in (nearest, found):
+        values[new, :n_preferred] = np.take_along_axis(values[new], places, axis=1)
 
 
 def _neighborhood(
     nearest: IntArray,
     found: FloatArray,
-    size: int,
+    new: BoolArray,
+    widths: FloatArray,
     anchor_widths: FloatArray,
-    smallest: float,
+    size: int,
 ) -> sparse.csr_array:
-    """Weights of samples to their nearest anchors, for one neighbourhood size.
+    """Weights of samples to their neighbours, for one neighbourhood size.
 
-    An anchor is the first of its own neighbours, with the largest weight. A sample that
-    equals none has one neighbour less, and its weights are squared before they are made
-    to add up to 1: the nearest anchor stands for the sample itself.
+    An anchor is the first of its own neighbours. A sample that equals none has one
+    neighbour less.
     """
-    new = found[:, 0] > 0.0
-    width = _anchors.local_widths(found, size, smallest)
-    found = np.where(new[:, None], 2.0 * found, found)
+    found = found[:, :size]
     if size > 1:
-        width[new] = _anchors.local_widths(found[new] / 2.0, size - 1, smallest)
-        found[new, size - 1] = np.inf
-    return _anchors.self_tuning_weights(nearest, found, width, anchor_widths, size)
+        found = np.where(new[:, None] & (np.arange(size) == size - 1), np.inf, found)
+    return _anchors.self_tuning_weights(nearest, found, widths, anchor_widths, size)
 
 
 def _side_by_side(parts: Sequence[FloatArray]) -> FloatArray:

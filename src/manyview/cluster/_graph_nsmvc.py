@@ -146,8 +146,8 @@ class GraphNSMVC(NSMVC):
 
     A row of zeros in a view with unit-length rows counts as missing. New samples are
     placed by their nearest anchors, as those of the fit are. An anchor is the first of
-    its own neighbours, with the largest weight; a sample that equals none has one
-    neighbour less, and squared weights. Where all
+    its own neighbours; a sample that equals none has one neighbour less, and of twice
+    as many nearest anchors those with the largest weights. Where all
     samples of the fit are anchors, a new sample's own embeddings of the views together
     count as one in its distance to a cluster, by the views' shares in the joint graph:
     each of them rests on a few neighbours in one view.
