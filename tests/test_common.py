@@ -16,11 +16,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import manyview.cluster
 from manyview import ViewError
+from manyview.cluster._pairs import PairwiseClusterer
 from manyview.metrics import clustering_accuracy
 
 ESTIMATORS = [getattr(manyview.cluster, name) for name in manyview.cluster.__all__]
 # Graphs and kernels between samples have no place for a sample that lacks a view.
-NEED_EVERY_VIEW = [Estimator for Estimator in ESTIMATORS if Estimator._needs_every_view]
+NEED_EVERY_VIEW = [e for e in ESTIMATORS if issubclass(e, PairwiseClusterer)]
 
 
 def build(Estimator, n_clusters=3, **params):

@@ -10,14 +10,14 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview.cluster._spectral import SpectralClusterer
+from manyview.cluster._pairs import PairwiseClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
     from manyview._solvers._amgl import AMGLResult
 
 
-class AMGL(SpectralClusterer):
+class AMGL(PairwiseClusterer):
     """Auto-weighted multiple graph learning.
 
     Builds a sparse neighbour graph per view and finds the spectral embedding of their
@@ -119,10 +119,11 @@ class AMGL(SpectralClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SpectralClusterer._parameter_constraints,
+        **PairwiseClusterer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "normalize_rows": ["boolean"],
     }
+    _kept = (*PairwiseClusterer._kept, "view_weights", "embedding", "objective")
 
     def __init__(
         self,
@@ -171,8 +172,3 @@ class AMGL(SpectralClusterer):
             n_local_trials=self.n_local_trials,
             on_iteration=on_iteration,
         )
-
-    def _store(self, best: AMGLResult) -> None:
-        super()._store(best)
-        self.view_weights_ = best.view_weights
-        self.objective_ = best.objective

@@ -10,10 +10,7 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview.cluster._centroids import (
-    DRAWN_STARTS,
-    CentroidClusterer,
-)
+from manyview.cluster._centroids import CentroidClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
@@ -129,7 +126,6 @@ class CAMVC(CentroidClusterer):
         **CentroidClusterer._parameter_constraints,
         "weight_exponent": [Interval(Real, 1, None, closed="neither")],
         "kept_share": [Interval(Real, 0, 1, closed="right")],
-        "init": DRAWN_STARTS,
     }
 
     def __init__(
@@ -166,11 +162,10 @@ class CAMVC(CentroidClusterer):
         on_iteration: OnIteration | None,
     ) -> CentroidResult:
         from manyview._solvers._camvc import solve_camvc
-        from manyview._solvers._weighted import draw_start
 
         return solve_camvc(
             prepared,
-            draw_start(self.init, prepared, self.n_clusters, random_state),
+            self._start(prepared, random_state),
             weight_exponent=self.weight_exponent,
             kept_share=self.kept_share,
             max_iter=self.max_iter,

@@ -15,13 +15,7 @@ import numpy as np
 from manyview._scaling import learn_scales
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import ViewSet
-from manyview.cluster._membership import (
-    confidence_of,
-    learn_spread,
-    measure,
-    outlier_scores,
-    soft_membership,
-)
+from manyview.cluster._membership import measure
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -81,7 +75,8 @@ class Clustering:
     @property
     def confidence(self) -> FloatArray:
         """(n_samples,), membership in the own cluster."""
-        return confidence_of(self.membership, self.nearest)
+        own = np.take_along_axis(self.membership, self.nearest[:, None], axis=1)
+        return np.asarray(own[:, 0])
 
 
 def label_clustering(
@@ -105,13 +100,14 @@ def label_clustering(
     equal = np.full(len(rows), 1.0 / len(rows))
     centers = member_sums(rows, labels.astype(np.int32), n_clusters).means()
     measured = measure(rows, centers, equal, labels, plain=False)
-    spread = learn_spread(measured, labels, about_mean=True)
+    spread = measured.spread(about_mean=True)
+    membership, outlier_score = measured.assess(spread, len(rows))
     return Clustering(
         views=views,
         assigned=labels,
         noise=np.zeros(len(labels), dtype=bool),
-        membership=soft_membership(measured.scores, labels, spread.temperature),
-        outlier_score=outlier_scores(measured, labels, spread, len(rows)),
+        membership=membership,
+        outlier_score=outlier_score,
         names=default_names(n_clusters),
         groups=np.arange(n_clusters),
         rows=rows,

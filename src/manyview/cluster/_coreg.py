@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,8 +12,7 @@ from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
 from manyview._typing import FloatArray, IntArray
 from manyview._views import ViewSet
-from manyview.cluster._anchors import KernelClusterer
-from manyview.cluster._spectral import SpectralClusterer
+from manyview.cluster._pairs import PairwiseClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from manyview._solvers._spectral import SpectralResult
 
 
-class CoReg(SpectralClusterer, KernelClusterer):
+class CoReg(PairwiseClusterer):
     """Centroid-based co-regularised spectral clustering.
 
     Draws the spectral embeddings of all views towards a shared one, which is then
@@ -126,10 +125,10 @@ class CoReg(SpectralClusterer, KernelClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClusterer._parameter_constraints,
+        **PairwiseClusterer._parameter_constraints,
         "coupling": [Interval(Real, 0, None, closed="neither"), "array-like"],
-        "n_rounds": [Interval(Integral, 1, None, closed="left")],
     }
+    _kept = (*PairwiseClusterer._kept, "embedding", "objective")
 
     def __init__(
         self,
@@ -157,36 +156,30 @@ class CoReg(SpectralClusterer, KernelClusterer):
         self.verbose = verbose
 
     def _prepare(
-        self, views: ViewSet
-    ) -> tuple[tuple[Rows, ...], FloatArray, IntArray | None]:
-        coupling = _per_view(self.coupling, len(views.arrays))
-        anchors = self._draw_anchors(views.n_samples)
-        return self._open_for_fit(views), coupling, anchors
+        self, views: ViewSet, rows: tuple[Rows, ...]
+    ) -> tuple[tuple[Rows, ...], IntArray | None]:
+        return rows, self._draw_anchors(views.n_samples)
 
     def _solve(
         self,
-        prepared: tuple[tuple[Rows, ...], FloatArray, IntArray | None],
+        prepared: tuple[tuple[Rows, ...], IntArray | None],
         random_state: np.random.RandomState,
         on_iteration: OnIteration | None,
     ) -> SpectralResult:
         from manyview._solvers._coreg import solve_coreg
 
-        rows, coupling, anchors = prepared
+        rows, anchors = prepared
         return solve_coreg(
             rows,
             self.n_clusters,
             random_state,
-            coupling=coupling,
+            coupling=_per_view(self.coupling, len(rows)),
             n_rounds=self.n_rounds,
             n_init=self.n_init,
             n_local_trials=self.n_local_trials,
             anchors=anchors,
             on_iteration=on_iteration,
         )
-
-    def _store(self, best: SpectralResult) -> None:
-        super()._store(best)
-        self.objective_ = best.objective
 
 
 def _per_view(coupling: float | Sequence[float], n_views: int) -> FloatArray:

@@ -12,8 +12,7 @@ from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._typing import IntArray
 from manyview._views import ViewSet
-from manyview.cluster._anchors import KernelClusterer
-from manyview.cluster._spectral import SpectralClusterer
+from manyview.cluster._pairs import PairwiseClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from manyview._solvers._cotrain import CoTrainResult
 
 
-class CoTrain(SpectralClusterer, KernelClusterer):
+class CoTrain(PairwiseClusterer):
     """Co-trained spectral clustering.
 
     Filters the similarities of each view through the leading eigenvectors of the other
@@ -134,11 +133,11 @@ class CoTrain(SpectralClusterer, KernelClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClusterer._parameter_constraints,
+        **PairwiseClusterer._parameter_constraints,
         "subspace_ratio": [Interval(Real, 1, None, closed="left")],
-        "n_rounds": [Interval(Integral, 1, None, closed="left")],
         "output": [StrOptions({"concat"}), Interval(Integral, 0, None, closed="left")],
     }
+    _kept = (*PairwiseClusterer._kept, "embedding", "view_labels")
 
     def __init__(
         self,
@@ -167,15 +166,16 @@ class CoTrain(SpectralClusterer, KernelClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(self, views: ViewSet) -> tuple[tuple[Rows, ...], IntArray | None]:
-        n_views = len(views.arrays)
-        if not isinstance(self.output, str) and self.output >= n_views:
+    def _prepare(
+        self, views: ViewSet, rows: tuple[Rows, ...]
+    ) -> tuple[tuple[Rows, ...], IntArray | None]:
+        if not isinstance(self.output, str) and self.output >= len(rows):
             msg = (
                 f"output={self.output} is not the index of a view: there are "
-                f"{n_views}, counted from 0. Use a smaller index or 'concat'."
+                f"{len(rows)}, counted from 0. Use a smaller index or 'concat'."
             )
             raise ViewError(msg)
-        return self._open_for_fit(views), self._draw_anchors(views.n_samples)
+        return rows, self._draw_anchors(views.n_samples)
 
     def _solve(
         self,
@@ -198,7 +198,3 @@ class CoTrain(SpectralClusterer, KernelClusterer):
             anchors=anchors,
             on_iteration=on_iteration,
         )
-
-    def _store(self, best: CoTrainResult) -> None:
-        super()._store(best)
-        self.view_labels_ = best.view_labels

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from manyview._results import OnIteration
-from manyview._views import ViewSet
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
@@ -156,15 +155,6 @@ class DMVC(CentroidClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
-        if not all(isinstance(width, Integral) and width > 0 for width in self.layers):
-            msg = (
-                f"layers={self.layers!r} must be positive whole numbers: the widths of "
-                "the layers before the last."
-            )
-            raise ViewError(msg)
-        return self._open_for_fit(views)
-
     def _solve(
         self,
         prepared: tuple[Rows, ...],
@@ -173,6 +163,12 @@ class DMVC(CentroidClusterer):
     ) -> CentroidResult:
         from manyview._solvers._dmvc import solve_dmvc, start_layers
 
+        if not all(isinstance(width, Integral) and width > 0 for width in self.layers):
+            msg = (
+                f"layers={self.layers!r} must be positive whole numbers: the widths of "
+                "the layers before the last."
+            )
+            raise ViewError(msg)
         widths = tuple(int(width) for width in self.layers)
         starts = start_layers(prepared, self.n_clusters, widths, random_state)
         return solve_dmvc(

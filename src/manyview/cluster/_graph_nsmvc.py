@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from manyview._numerics._pacing import separation_shares, view_slopes
 from manyview._random import random_source
 from manyview._results import NSMVCResult
 from manyview._scaling import ViewScale, learn_scales
@@ -180,7 +181,6 @@ class GraphNSMVC(NSMVC):
     _private_fitted: ClassVar[frozenset[str]] = NSMVC._private_fitted | {
         "_graph",
         "_embedding_scales",
-        "_slopes",
     }
 
     _spread_about_mean = False
@@ -264,27 +264,25 @@ class GraphNSMVC(NSMVC):
     def _center_scales(self) -> tuple[ViewScale, ...]:
         return self._embedding_scales
 
-    def _store(self, best: NSMVCResult) -> None:
-        from manyview._numerics._pacing import separation_shares, view_slopes
+    def _weights(self, best: NSMVCResult) -> tuple[FloatArray, FloatArray]:
+        n_views = len(self.view_names_)
+        slopes = view_slopes(best.view_losses, best.exponents)
+        # A view takes part in the joint embeddings by its share in the joint graph.
+        own = slopes[:n_views] + self._graph.weights * slopes[n_views:].sum()
+        scatter = best.scatter[:n_views] * self._known_views()
+        return separation_shares(own, scatter, best.unexplained[:n_views]), slopes
 
+    def _known_views(self) -> BoolArray:
+        """(n_views,), False without two different samples: nothing of it counts."""
+        return np.array([graph is not None for graph in self._graph.views])
+
+    def _store(self, best: NSMVCResult) -> None:
         super()._store(best)
         n_views = len(self.view_names_)
-        self._slopes = view_slopes(best.view_losses, best.exponents)
         self.graph_weights_ = self._graph.weights
-        # A view without two different samples has no embedding: nothing of it counts.
-        known = np.array([graph is not None for graph in self._graph.views])
-        # A view takes part in the joint embeddings by its share in the joint graph.
-        slopes = (
-            self._slopes[:n_views] + self.graph_weights_ * self._slopes[n_views:].sum()
-        )
-        self.view_weights_ = separation_shares(
-            slopes, best.scatter[:n_views] * known, best.unexplained[:n_views]
-        )
-        for name in ("exponents_", "thresholds_", "view_losses_", "unexplained_"):
-            setattr(self, name, getattr(self, name)[:n_views])
-        self.unexplained_ = np.where(known, self.unexplained_, 1.0)
-        self.joined_pace_ = best.joined_pace[:n_views]
         self.embedding_names_ = list(embedding_names(self.view_names_))
-
-    def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
-        return self._centers, self._slopes
+        # Attributes of views, not of what all of them make together.
+        for name in ("exponents", "thresholds", "view_losses", "joined_pace"):
+            setattr(self, f"{name}_", getattr(best, name)[:n_views])
+        known, left = self._known_views(), best.unexplained[:n_views]
+        self.unexplained_ = np.where(known, left, 1.0)

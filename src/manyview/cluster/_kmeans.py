@@ -10,6 +10,7 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
+from manyview._typing import FloatArray
 from manyview._views import ViewSet
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
@@ -265,9 +266,9 @@ class ViewKMeans(_Lloyd):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
         self.view_ = self._find_view(views.names)
-        return self._open_for_fit(views)
+        return super()._open_for_fit(views)
 
     def _find_view(self, names: tuple[str, ...]) -> int:
         if isinstance(self.view, str):
@@ -293,7 +294,6 @@ class ViewKMeans(_Lloyd):
             raise ViewError(msg)
         return ViewSet(arrays=(array,), present=(present,), names=(name,))
 
-    def _store(self, best: CentroidResult) -> None:
-        super()._store(best)
-        self.view_weights_ = np.zeros(len(self.view_names_))
-        self.view_weights_[self.view_] = 1.0
+    def _weights(self, best: CentroidResult) -> tuple[FloatArray, FloatArray]:
+        chosen = np.arange(len(self.view_names_)) == self.view_
+        return chosen.astype(np.float64), best.score_weights

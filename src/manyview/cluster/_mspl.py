@@ -9,10 +9,7 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import StrOptions
-from manyview.cluster._centroids import (
-    DRAWN_STARTS,
-    CentroidClusterer,
-)
+from manyview.cluster._centroids import CentroidClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
@@ -127,7 +124,6 @@ class MSPL(CentroidClusterer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidClusterer._parameter_constraints,
         "loss_unit": [StrOptions({"literal", "median"})],
-        "init": DRAWN_STARTS,
     }
     _plain_distances = False
 
@@ -165,11 +161,10 @@ class MSPL(CentroidClusterer):
         on_iteration: OnIteration | None,
     ) -> CentroidResult:
         from manyview._solvers._mspl import solve_mspl
-        from manyview._solvers._weighted import draw_start
 
         return solve_mspl(
             prepared,
-            draw_start(self.init, prepared, self.n_clusters, random_state),
+            self._start(prepared, random_state),
             pace_start=self.pace_start,
             n_paces=self.n_paces,
             max_iter=self.max_iter,

@@ -11,13 +11,14 @@ import numpy as np
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
-from manyview.cluster._anchors import KernelClusterer
+from manyview.cluster._pairs import PairwiseClusterer
 
 if TYPE_CHECKING:
+    from manyview._rows import Rows
     from manyview._solvers._mvkkm import MVKKMResult, ViewKernels
 
 
-class MVKKM(KernelClusterer):
+class MVKKM(PairwiseClusterer):
     """Multi-view kernel k-means.
 
     Kernel k-means on a weighted sum of one kernel per view, with view weights that
@@ -131,11 +132,12 @@ class MVKKM(KernelClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClusterer._parameter_constraints,
+        **PairwiseClusterer._parameter_constraints,
         "power": [Interval(Real, 1, None, closed="left")],
         "kernel": [StrOptions({"rbf", "linear"})],
         "init": [StrOptions({"random", "global", "global-fast"})],
     }
+    _kept = (*PairwiseClusterer._kept, "view_weights", "objective")
 
     def __init__(
         self,
@@ -169,11 +171,10 @@ class MVKKM(KernelClusterer):
     def _n_restarts(self) -> int:
         return self.n_init if self.init == "random" else 1
 
-    def _prepare(self, views: ViewSet) -> ViewKernels:
+    def _prepare(self, views: ViewSet, rows: tuple[Rows, ...]) -> ViewKernels:
         from manyview._solvers._mvkkm import equal_kernels
 
-        anchors = self._draw_anchors(views.n_samples)
-        return equal_kernels(self._open_for_fit(views), self.kernel, anchors)
+        return equal_kernels(rows, self.kernel, self._draw_anchors(views.n_samples))
 
     def _solve(
         self,
@@ -204,8 +205,3 @@ class MVKKM(KernelClusterer):
             tol=self.tol,
             on_iteration=on_iteration,
         )
-
-    def _store(self, best: MVKKMResult) -> None:
-        super()._store(best)
-        self.view_weights_ = best.view_weights
-        self.objective_ = best.objective

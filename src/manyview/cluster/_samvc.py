@@ -9,10 +9,7 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import StrOptions
-from manyview.cluster._centroids import (
-    DRAWN_STARTS,
-    CentroidClusterer,
-)
+from manyview.cluster._centroids import CentroidClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
@@ -132,7 +129,6 @@ class SAMVC(CentroidClusterer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidClusterer._parameter_constraints,
         "pacing": [StrOptions({"mixture", "hard"})],
-        "init": DRAWN_STARTS,
     }
 
     def __init__(
@@ -169,11 +165,10 @@ class SAMVC(CentroidClusterer):
         on_iteration: OnIteration | None,
     ) -> CentroidResult:
         from manyview._solvers._samvc import solve_samvc
-        from manyview._solvers._weighted import draw_start
 
         return solve_samvc(
             prepared,
-            draw_start(self.init, prepared, self.n_clusters, random_state),
+            self._start(prepared, random_state),
             pace_start=self.pace_start,
             n_paces=self.n_paces,
             max_iter=self.max_iter,
