@@ -262,16 +262,26 @@ def test_every_parameter_is_validated(Estimator, blobs):
             nonsense.fit(blobs[0])
 
 
-def test_documented_defaults_match_the_signature(Estimator):
-    for name, parameter in inspect.signature(Estimator).parameters.items():
-        lines = [
-            line.strip()
-            for line in inspect.getdoc(Estimator).splitlines()
-            if line.strip().startswith(f"{name} : ")
-        ]
-        assert lines, f"{name} is not documented"
-        shown = lines[0].rpartition("default=")[2]
-        assert ast.literal_eval(shown) == parameter.default, lines[0]
+def test_documented_parameters_match_the_signature(Estimator):
+    _, _, rest = inspect.getdoc(Estimator).partition("Parameters\n----------\n")
+    section, _, _ = rest.partition("\n\n")
+    parameters = inspect.signature(Estimator).parameters
+    reference = inspect.signature(manyview.cluster.NSMVC).parameters
+    documented = []
+    for line in section.splitlines():
+        if line.startswith(" "):
+            continue
+        names, typed, shown = line.partition(" : ")
+        for name in names.split(", "):
+            documented.append(name)
+            # Parameters without a type are those that are described as in `NSMVC`.
+            expected = (
+                ast.literal_eval(shown.rpartition("default=")[2])
+                if typed
+                else reference[name].default
+            )
+            assert parameters[name].default == expected, line
+    assert documented == list(parameters)
 
 
 def test_every_method_has_a_page(Estimator):

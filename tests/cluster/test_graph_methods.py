@@ -296,8 +296,8 @@ def test_all_pairs_are_compared_up_to_a_number_of_samples(monkeypatch, Kernels, 
     assert Kernels(30, random_state=0).fit(views).n_anchors_ == 60
 
 
-def test_default_anchors_are_documented(Kernels):
-    text = " ".join(Kernels.__doc__.split())
+def test_default_anchors_are_documented():
+    text = " ".join(CoReg.__doc__.split())
     stated = f"of up to {_pairs.ALL_PAIRS_UP_TO:,} samples and draws "
     assert f"{stated}{_pairs.FEWEST_ANCHORS} of more, at least two" in text
     assert _pairs.ANCHORS_PER_CLUSTER == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
@@ -72,13 +72,25 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
     # Whether more than one BLAS thread slows even a single restart down.
     _small_products: ClassVar[bool] = False
 
-    n_clusters: int
-    scale: str | None
+    n_jobs: int | None = None
     labels_: IntArray
     cluster_names_: list[str]
-    random_state: int | np.random.RandomState | None
-    n_jobs: int | None = None
-    verbose: int = 0
+
+    def __init__(
+        self,
+        n_clusters: int,
+        n_init: int,
+        scale: str | None,
+        view_sizes: Sequence[int] | None,
+        random_state: int | np.random.RandomState | None,
+        verbose: int,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.scale = scale
+        self.view_sizes = view_sizes
+        self.random_state = random_state
+        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

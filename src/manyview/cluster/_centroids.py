@@ -48,7 +48,6 @@ class CentroidClusterer(BaseMultiViewClusterer):
     )
 
     init: Any
-    n_init: int
     # A parameter of some; None keeps every sample in its nearest cluster.
     outlier_threshold: float | None = None
     membership_: FloatArray

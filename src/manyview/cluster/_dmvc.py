@@ -36,48 +36,26 @@ class DMVC(CentroidClusterer):
     tol : float, default=1e-07
         Relative change of the objective at which a restart stops.
     n_init : int, default=10
-        Number of restarts. The one that leaves the smallest share of the views'
-        scatter unexplained wins; labels play no part in that choice.
-    scale : str or None, default="auto"
-        How views are made comparable, as in `NSMVC`.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+        Number of restarts, of which one is chosen as in `NSMVC`.
+    scale, view_sizes, random_state, verbose
+        As in `NSMVC`.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample, by the same score as in `predict`.
-    membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`. Not kept, like
-        ``outlier_score_``, for more than 4 million samples times clusters.
-    outlier_score_ : ndarray of shape (n_samples,)
-        Mean over a sample's views of its distance to the own centre, less that of a
-        typical member, in robust standard deviations.
     cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
         Centres per view, the product of its factors, in the view's own units (with
         ``"l2"`` scaling, of unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view, ``1 / (2 sqrt(sum_i e_vi))``, made to add up to 1.
-    unexplained_ : ndarray of shape (n_views,)
-        Share of each view's scatter left within clusters; 1 for a constant view.
     objective_ : float
         Summed roots of the views' distances.
-    n_iter_ : int
-        Iterations of the chosen restart.
-    history_ : tuple of IterationRecord
-        One record per iteration of the chosen restart.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    n_iter_, history_ : int and tuple of IterationRecord
+        Iterations of the chosen restart, and a record of each.
+    membership_, outlier_score_, unexplained_, scales_, view_names_, n_features_in_, \
+feature_names_in_
+        As in `NSMVC`.
 
     Notes
     -----
@@ -85,8 +63,7 @@ class DMVC(CentroidClusterer):
     the centres ``Q_v = Z_v1 Z_v2 ... Z_vr`` are a product of factors.
 
     1. Per view, k-means on the rows, then its clusters are merged at random into as
-       many groups of about equal size as the next layer is wide, and so on. Clusters
-       are not matched between views.
+       many groups of about equal size as the next layer is wide, and so on.
     2. Per view, each factor is refitted by weighted least squares, the others fixed;
        in the first iteration to the view's own clusters, then to the shared ones.
     3. Samples go to the cluster of least weighted squared distance.
@@ -102,10 +79,7 @@ class DMVC(CentroidClusterer):
       and its objective is therefore not monotone.
     - Of several least-squares solutions for a wide layer the one nearest to its
       present value is taken.
-    - The code's k-means start is not public. Here the first layer runs once, for at
-      most 20 Lloyd iterations. The indicators of a layer are all equally far apart, so
-      that k-means on them puts most samples into one cluster: they are merged at
-      random, balanced by size. Factors are least-squares fits.
+    - The code's k-means start is not public: step 1 is ours.
     - At the end every sample goes to the nearest centres by the view weights, as new
       samples do.
     - Distances below 1e-8 of a view's spread count as that much; a constant view gets
@@ -122,9 +96,8 @@ class DMVC(CentroidClusterer):
     >>> from manyview.cluster import DMVC
     >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
     >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
-    >>> labels = DMVC(n_clusters=2, random_state=0).fit_predict([sound, light])
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
+    >>> DMVC(n_clusters=2, random_state=0).fit_predict([sound, light]).tolist()
+    [0, 0, 1, 1]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -145,15 +118,10 @@ class DMVC(CentroidClusterer):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
         self.layers = layers
         self.max_iter = max_iter
         self.tol = tol
-        self.n_init = n_init
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _solve(
         self,

@@ -81,14 +81,6 @@ class GraphNSMVC(NSMVC):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample; -1 beyond ``outlier_threshold``.
-    membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`. Not kept, like
-        ``outlier_score_``, for more than 4 million samples times clusters.
-    outlier_score_ : ndarray of shape (n_samples,)
-        Mean over a sample's views of its distance to the own centre, less that of a
-        typical member, in robust standard deviations.
     view_weights_ : ndarray of shape (n_views,)
         Effective weight of each view, its share in what separates the clusters; they
         add up to 1. A view counts by its own embedding and by its share in the joint
@@ -106,23 +98,14 @@ class GraphNSMVC(NSMVC):
     exponents_, thresholds_, view_losses_ : ndarray of shape (n_views,)
         Exponent, largest loss and summed loss of each view's embedding at the last
         pace.
-    joined_pace_ : ndarray of shape (n_views, n_samples)
-        Pace at which each sample was first selected; 0 if it lacks the view.
     objective_ : float
         Sum of the losses of all embeddings, each raised to its exponent.
-    n_iter_ : int
-        Iterations of the chosen restart, over all paces.
     history_ : tuple of PaceRecord
         One record per iteration of the chosen restart, over all embeddings: those of
         the views, the joint one and the diffusion coordinates.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    labels_, membership_, outlier_score_, joined_pace_, n_iter_, scales_, \
+view_names_, n_features_in_, feature_names_in_
+        As in `NSMVC`.
 
     See Also
     --------

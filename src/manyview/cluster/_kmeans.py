@@ -25,8 +25,21 @@ class _Lloyd(CentroidClusterer):
 
     _plain_distances = False
 
-    max_iter: int
-    n_local_trials: int | None
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        max_iter: int = 100,
+        n_init: int = 10,
+        n_local_trials: int | None = None,
+        scale: str | None = "auto",
+        view_sizes: Sequence[int] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
+        self.max_iter = max_iter
+        self.n_local_trials = n_local_trials
 
     def _solve(
         self,
@@ -66,55 +79,29 @@ class ConcatKMeans(_Lloyd):
     scale : str or None, default="auto"
         How views are made comparable, as in `NSMVC`. None joins the raw features, as
         the paper's comparison does; views in large units then decide alone.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+    view_sizes, random_state, verbose
+        As in `NSMVC`.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample.
-    membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`. Not kept, like
-        ``outlier_score_``, for more than 4 million samples times clusters.
-    outlier_score_ : ndarray of shape (n_samples,)
-        Mean over a sample's views of its distance to the own centre, less that of a
-        typical member, in robust standard deviations.
-    cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
-        Centres per view, in the view's own units (with ``"l2"`` scaling, means of
-        unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         The same for all views, adding up to 1: none is preferred.
-    unexplained_ : ndarray of shape (n_views,)
-        Share of each view's scatter left within clusters; 1 for a constant view.
     objective_ : float
         Inertia: summed squared distance to the centres, in scaled units.
-    n_iter_ : int
-        Iterations of the chosen restart.
-    history_ : tuple of IterationRecord
-        One record per iteration of the chosen restart.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    n_iter_, history_ : int and tuple of IterationRecord
+        Iterations of the chosen restart, and a record of each.
+    membership_, outlier_score_, cluster_centers_, unexplained_, scales_, \
+view_names_, n_features_in_, feature_names_in_
+        As in `NSMVC`.
 
     Notes
     -----
-    Minimises ``sum_v sum_i ||x_vi - mu_v,z(i)||^2`` over labels z and centres mu:
-
-    1. K-means++ seeding on the summed squared distances.
-    2. Centres become the means of their samples, samples go to the nearest centre;
-       repeat until no label moves.
-
-    A sample that lacks views is compared in the ones it has. Ties keep the current
-    label, a cluster that runs empty keeps its centre.
+    Minimises ``sum_v sum_i ||x_vi - mu_v,z(i)||^2`` over labels z and centres mu, from
+    k-means++ seeds on the summed squared distances. A sample that lacks views is
+    compared in the ones it has. Ties keep the current label, a cluster that runs empty
+    keeps its centre.
 
     References
     ----------
@@ -127,31 +114,9 @@ class ConcatKMeans(_Lloyd):
     >>> from manyview.cluster import ConcatKMeans
     >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
     >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
-    >>> labels = ConcatKMeans(n_clusters=2, random_state=0).fit_predict([sound, light])
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
+    >>> ConcatKMeans(n_clusters=2, random_state=0).fit_predict([sound, light]).tolist()
+    [0, 0, 1, 1]
     """
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        max_iter: int = 100,
-        n_init: int = 10,
-        n_local_trials: int | None = None,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.n_local_trials = n_local_trials
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
 
 class ViewKMeans(_Lloyd):
@@ -170,50 +135,23 @@ class ViewKMeans(_Lloyd):
     n_init : int, default=10
         Number of k-means++ starts. The one with the smallest inertia wins.
     n_local_trials : int or None, default=None
-        Candidates for each seed of k-means++; the one that leaves the least distance
-        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
+        Candidates for each seed, as in `ConcatKMeans`.
     scale : str or None, default="auto"
         How the view is scaled, as in `NSMVC`. None takes the raw features.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+    view_sizes, random_state, verbose
+        As in `NSMVC`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`. Not kept, like
-        ``outlier_score_``, for more than 4 million samples times clusters.
-    outlier_score_ : ndarray of shape (n_samples,)
-        Mean over a sample's views of its distance to the own centre, less that of a
-        typical member, in robust standard deviations.
     view_ : int
         Position of the view that was clustered.
-    cluster_centers_ : list of one ndarray of shape (n_clusters, n_features_v)
-        Centres in the chosen view's own units (with ``"l2"`` scaling, means of
-        unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         One for the chosen view, zero for the others.
-    unexplained_ : ndarray of shape (1,)
-        Share of the chosen view's scatter left within clusters.
-    objective_ : float
-        Inertia: summed squared distance to the centres, in scaled units.
-    n_iter_ : int
-        Iterations of the chosen restart.
-    history_ : tuple of IterationRecord
-        One record per iteration of the chosen restart.
-    scales_ : tuple of one ViewScale
-        Scaling learned for the chosen view.
-    view_names_ : list of str
-        Names of all views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    cluster_centers_, unexplained_, scales_ : list, ndarray and tuple of length 1
+        As in `NSMVC`, of the chosen view alone.
+    labels_, membership_, outlier_score_, objective_, n_iter_, history_, view_names_, \
+n_features_in_, feature_names_in_
+        As in `ConcatKMeans`.
 
     Notes
     -----
@@ -256,15 +194,17 @@ class ViewKMeans(_Lloyd):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(
+            n_clusters,
+            max_iter=max_iter,
+            n_init=n_init,
+            n_local_trials=n_local_trials,
+            scale=scale,
+            view_sizes=view_sizes,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.view = view
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.n_local_trials = n_local_trials
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
         self.view_ = self._find_view(views.names)

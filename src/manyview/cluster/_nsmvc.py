@@ -202,20 +202,15 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
         self.pace_start = pace_start
         self.n_paces = n_paces
         self.max_iter = max_iter
-        self.n_init = n_init
         self.init = init
-        self.scale = scale
         self.fusion = fusion
         self.assignment = assignment
         self.outlier_threshold = outlier_threshold
-        self.view_sizes = view_sizes
         self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def transform(self, X: Any) -> Any:
         """Fused distance of samples to each cluster's centre.
