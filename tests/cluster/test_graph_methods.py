@@ -143,8 +143,9 @@ def test_mvkkm_keeps_the_restart_with_the_smallest_objective():
     for seed in seeds:
         alone = MVKKM(6, n_init=1)
         checked = alone._check_views(views, reset=True)
-        prepared = alone._prepare(checked, alone._open_for_fit(checked))
-        singles.append(alone._solve(prepared, np.random.RandomState(seed), None))
+        solve = alone._solver(checked, alone._open_for_fit(checked))
+        source = np.random.RandomState(seed)
+        singles.append(solve(random_state=source, on_iteration=None))
     objectives = [run.objective for run in singles]
     assert len(set(np.round(objectives, 6))) > 1
     assert best.objective_ == min(objectives)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
+from manyview._views import ViewSet
+from manyview.cluster._base import Solver
 from manyview.cluster._pairs import PairwiseClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._amgl import AMGLResult
 
 
 class AMGL(PairwiseClusterer):
@@ -129,23 +130,17 @@ class AMGL(PairwiseClusterer):
         self.tol = tol
         self.n_local_trials = n_local_trials
 
-    def _solve(
-        self,
-        prepared: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> AMGLResult:
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
         from manyview._solvers._amgl import solve_amgl
 
-        return solve_amgl(
-            prepared,
+        return partial(
+            solve_amgl,
+            rows,
             self.n_clusters,
-            random_state,
             n_neighbors=self.n_neighbors,
             max_iter=self.max_iter,
             tol=self.tol,
             normalize_rows=self.normalize_rows,
             n_init=self.n_init,
             n_local_trials=self.n_local_trials,
-            on_iteration=on_iteration,
         )

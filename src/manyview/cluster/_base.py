@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from manyview._random import random_source
-from manyview._results import IterationRecord, OnIteration, SolverResult
+from manyview._results import IterationRecord, SolverResult
 from manyview._scaling import SCALES
 from manyview._sklearn_compat import Interval, StrOptions, _fit_context
 from manyview._solvers._restarts import choose_restart
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from manyview._rows import Rows
 
 OnRestartIteration = Callable[[int, IterationRecord], None]
+Solver: TypeAlias = Callable[..., SolverResult]
 
 
 class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
-    """Base of every clusterer: one `fit` for all, filled in by `_solve`.
+    """Base of every clusterer: one `fit` for all, filled in by `_solver`.
 
     A subclass stores its parameters, adds constraints for those that are its own,
-    lists in `_kept` what it takes over from the solver's result, and defines `_solve`,
-    which runs one restart. It defines `_prepare`, whose result all restarts share,
-    where it needs more than scaled rows. These work on an unfitted copy of the
-    estimator, which `fit` publishes at the end.
+    lists in `_kept` what it takes over from the solver's result, and defines `_solver`,
+    which binds the solver to its options and to what all restarts share. It works on an
+    unfitted copy of the estimator, which `fit` publishes at the end.
     """
 
     # Of every parameter that means the same in all methods that have it.
@@ -254,13 +254,14 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         """Set all fitted attributes; returns the views and what the solver saw."""
         views = self._check_views(X, reset=True)
         rows = self._open_for_fit(views)
-        prepared = self._prepare(views, rows)
+        solve = self._solver(views, rows)
         self._warn_of_duplicates(views)
         tell = on_iteration or report_progress(self.verbose)
 
         def run(restart: int, seed: int) -> Any:
             listen = None if tell is None else partial(tell, restart)
-            return self._solve(prepared, np.random.RandomState(seed), listen)
+            source = np.random.RandomState(seed)
+            return solve(random_state=source, on_iteration=listen)
 
         # Threads share the views; kernels and matrix products release the lock.
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
@@ -280,17 +281,8 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         self.scales_, rows = scaled_rows(self._used(views), self.scale)
         return rows
 
-    def _prepare(self, views: ViewSet, rows: tuple[Rows, ...]) -> Any:
-        """What every restart works on, by default the rows."""
-        return rows
-
-    def _solve(
-        self,
-        prepared: Any,
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> SolverResult:
-        """One restart."""
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+        """What runs a restart, called with `random_state` and `on_iteration`."""
         raise NotImplementedError
 
     def _store(self, result: Any) -> None:

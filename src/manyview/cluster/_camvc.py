@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
+from manyview.cluster._base import Solver
 from manyview.cluster._centroids import CentroidClusterer
-
-if TYPE_CHECKING:
-    from manyview._rows import Rows
-    from manyview._solvers._weighted import CentroidResult
 
 
 class CAMVC(CentroidClusterer):
@@ -120,20 +117,13 @@ view_names_, n_features_in_, feature_names_in_
         self.max_iter = max_iter
         self.tol = tol
 
-    def _solve(
-        self,
-        prepared: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> CentroidResult:
+    def _loop(self) -> Solver:
         from manyview._solvers._camvc import solve_camvc
 
-        return solve_camvc(
-            prepared,
-            self._start(prepared, random_state),
+        return partial(
+            solve_camvc,
             weight_exponent=self.weight_exponent,
             kept_share=self.kept_share,
             max_iter=self.max_iter,
             tol=self.tol,
-            on_iteration=on_iteration,
         )

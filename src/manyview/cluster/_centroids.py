@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from manyview._results import OnIteration, SolverResult
 from manyview._scaling import ViewScale
 from manyview._sklearn_compat import StrOptions
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import ViewSet, row_blocks
-from manyview.cluster._base import BaseMultiViewClusterer
+from manyview.cluster._base import BaseMultiViewClusterer, Solver
 from manyview.cluster._clustering import Clustering, check_count, label_clustering
 from manyview.cluster._membership import Measured, Spread, measure
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._start import Start
 
 # Membership of more samples times clusters (32 MiB) is not kept: `predict_proba` gives
 # it. The spread is then that of so many samples.
@@ -135,10 +135,28 @@ class CentroidClusterer(BaseMultiViewClusterer):
     def _n_restarts(self) -> int:
         return self.n_init
 
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+        loop = self._loop()
+
+        def solve(
+            *, random_state: np.random.RandomState, on_iteration: OnIteration | None
+        ) -> SolverResult:
+            start = self._start(views, rows, random_state)
+            return loop(rows, start, on_iteration=on_iteration)
+
+        return solve
+
+    def _loop(self) -> Solver:
+        """The method's loop, called with rows, their start and `on_iteration`."""
+        raise NotImplementedError
+
     def _start(
-        self, rows: tuple[Rows, ...], random_state: np.random.RandomState
-    ) -> Start:
-        """Where a restart begins, by the `init` parameter."""
+        self,
+        views: ViewSet,
+        rows: tuple[Rows, ...],
+        random_state: np.random.RandomState,
+    ) -> Any:
+        """Where a restart begins, by default by the `init` parameter."""
         from manyview._solvers._weighted import draw_start
 
         return draw_start(self.init, rows, self.n_clusters, random_state)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview._typing import FloatArray, IntArray
+from manyview._typing import FloatArray
 from manyview._views import ViewSet
+from manyview.cluster._base import Solver
 from manyview.cluster._pairs import PairwiseClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._spectral import SpectralResult
 
 
 class CoReg(PairwiseClusterer):
@@ -131,30 +131,18 @@ class CoReg(PairwiseClusterer):
         self.n_local_trials = n_local_trials
         self.n_anchors = n_anchors
 
-    def _prepare(
-        self, views: ViewSet, rows: tuple[Rows, ...]
-    ) -> tuple[tuple[Rows, ...], IntArray | None]:
-        return rows, self._draw_anchors(views.n_samples)
-
-    def _solve(
-        self,
-        prepared: tuple[tuple[Rows, ...], IntArray | None],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> SpectralResult:
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
         from manyview._solvers._coreg import solve_coreg
 
-        rows, anchors = prepared
-        return solve_coreg(
+        return partial(
+            solve_coreg,
             rows,
             self.n_clusters,
-            random_state,
             coupling=_per_view(self.coupling, len(rows)),
             n_rounds=self.n_rounds,
             n_init=self.n_init,
             n_local_trials=self.n_local_trials,
-            anchors=anchors,
-            on_iteration=on_iteration,
+            anchors=self._draw_anchors(views.n_samples),
         )
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval, StrOptions
-from manyview._typing import IntArray
 from manyview._views import ViewSet
+from manyview.cluster._base import Solver
 from manyview.cluster._pairs import PairwiseClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._cotrain import CoTrainResult
 
 
 class CoTrain(PairwiseClusterer):
@@ -132,35 +131,23 @@ class CoTrain(PairwiseClusterer):
         self.n_local_trials = n_local_trials
         self.n_anchors = n_anchors
 
-    def _prepare(
-        self, views: ViewSet, rows: tuple[Rows, ...]
-    ) -> tuple[tuple[Rows, ...], IntArray | None]:
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+        from manyview._solvers._cotrain import solve_cotrain
+
         if not isinstance(self.output, str) and self.output >= len(rows):
             msg = (
                 f"output={self.output} is not the index of a view: there are "
                 f"{len(rows)}, counted from 0. Use a smaller index or 'concat'."
             )
             raise ViewError(msg)
-        return rows, self._draw_anchors(views.n_samples)
-
-    def _solve(
-        self,
-        prepared: tuple[tuple[Rows, ...], IntArray | None],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> CoTrainResult:
-        from manyview._solvers._cotrain import solve_cotrain
-
-        rows, anchors = prepared
-        return solve_cotrain(
+        return partial(
+            solve_cotrain,
             rows,
             self.n_clusters,
-            random_state,
             subspace_ratio=self.subspace_ratio,
             n_rounds=self.n_rounds,
             output=self.output,
             n_init=self.n_init,
             n_local_trials=self.n_local_trials,
-            anchors=anchors,
-            on_iteration=on_iteration,
+            anchors=self._draw_anchors(views.n_samples),
         )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
+from manyview._views import ViewSet
+from manyview.cluster._base import Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._weighted import CentroidResult
+    from manyview._solvers._dmvc import LayeredStart
 
 
 class DMVC(CentroidClusterer):
@@ -123,13 +125,18 @@ feature_names_in_
         self.max_iter = max_iter
         self.tol = tol
 
-    def _solve(
+    def _loop(self) -> Solver:
+        from manyview._solvers._dmvc import solve_dmvc
+
+        return partial(solve_dmvc, max_iter=self.max_iter, tol=self.tol)
+
+    def _start(
         self,
-        prepared: tuple[Rows, ...],
+        views: ViewSet,
+        rows: tuple[Rows, ...],
         random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> CentroidResult:
-        from manyview._solvers._dmvc import solve_dmvc, start_layers
+    ) -> tuple[LayeredStart, ...]:
+        from manyview._solvers._dmvc import start_layers
 
         if not all(isinstance(width, Integral) and width > 0 for width in self.layers):
             msg = (
@@ -138,11 +145,4 @@ feature_names_in_
             )
             raise ViewError(msg)
         widths = tuple(int(width) for width in self.layers)
-        starts = start_layers(prepared, self.n_clusters, widths, random_state)
-        return solve_dmvc(
-            prepared,
-            starts,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            on_iteration=on_iteration,
-        )
+        return start_layers(rows, self.n_clusters, widths, random_state)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
 from manyview._typing import FloatArray
 from manyview._views import ViewSet
+from manyview.cluster._base import Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
+    from manyview._solvers._start import Start
     from manyview._solvers._weighted import CentroidResult
 
 
@@ -41,21 +43,21 @@ class _Lloyd(CentroidClusterer):
         self.max_iter = max_iter
         self.n_local_trials = n_local_trials
 
-    def _solve(
-        self,
-        prepared: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> CentroidResult:
+    def _loop(self) -> Solver:
         from manyview._solvers._kmeans import solve_kmeans
+
+        return partial(solve_kmeans, max_iter=self.max_iter)
+
+    def _start(
+        self,
+        views: ViewSet,
+        rows: tuple[Rows, ...],
+        random_state: np.random.RandomState,
+    ) -> Start:
         from manyview._solvers._start import start_kmeans_plusplus
 
-        start = start_kmeans_plusplus(
-            prepared, self.n_clusters, random_state, self.n_local_trials
-        )
-        return solve_kmeans(
-            prepared, start, max_iter=self.max_iter, on_iteration=on_iteration
-        )
+        n_trials = self.n_local_trials
+        return start_kmeans_plusplus(rows, self.n_clusters, random_state, n_trials)
 
 
 class ConcatKMeans(_Lloyd):

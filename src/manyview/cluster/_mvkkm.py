@@ -11,11 +11,12 @@ import numpy as np
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
+from manyview.cluster._base import Solver
 from manyview.cluster._pairs import PairwiseClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._mvkkm import MVKKMResult, ViewKernels
+    from manyview._solvers._mvkkm import MVKKMResult
 
 
 class MVKKM(PairwiseClusterer):
@@ -138,37 +139,31 @@ class MVKKM(PairwiseClusterer):
     def _n_restarts(self) -> int:
         return self.n_init if self.init == "random" else 1
 
-    def _prepare(self, views: ViewSet, rows: tuple[Rows, ...]) -> ViewKernels:
-        from manyview._solvers._mvkkm import equal_kernels
-
-        return equal_kernels(rows, self.kernel, self._draw_anchors(views.n_samples))
-
-    def _solve(
-        self,
-        prepared: ViewKernels,
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> MVKKMResult:
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
         from manyview._solvers import _mvkkm
 
-        if self.init == "random":
-            start = _mvkkm.start_random(
-                prepared, self.n_clusters, self.power, random_state
+        anchors = self._draw_anchors(views.n_samples)
+        kernels = _mvkkm.equal_kernels(rows, self.kernel, anchors)
+        n_clusters, power = self.n_clusters, self.power
+
+        def solve(
+            *, random_state: np.random.RandomState, on_iteration: OnIteration | None
+        ) -> MVKKMResult:
+            if self.init == "random":
+                start = _mvkkm.start_random(kernels, n_clusters, power, random_state)
+            else:
+                fast = self.init == "global-fast"
+                start = _mvkkm.start_global(
+                    kernels, n_clusters, power, self.tol, fast=fast
+                )
+            return _mvkkm.solve_mvkkm(
+                kernels,
+                start,
+                n_clusters,
+                power=power,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                on_iteration=on_iteration,
             )
-        else:
-            start = _mvkkm.start_global(
-                prepared,
-                self.n_clusters,
-                self.power,
-                self.tol,
-                fast=self.init == "global-fast",
-            )
-        return _mvkkm.solve_mvkkm(
-            prepared,
-            start,
-            self.n_clusters,
-            power=self.power,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            on_iteration=on_iteration,
-        )
+
+        return solve

@@ -12,11 +12,12 @@ from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manyview._numerics._pacing import separation_shares, view_slopes
-from manyview._results import NSMVCResult, OnIteration
+from manyview._results import NSMVCResult
 from manyview._sklearn_compat import Interval, StrOptions, _get_output_config
 from manyview._threads import available_threads
 from manyview._typing import FloatArray, IntArray
 from manyview._views import ViewSet
+from manyview.cluster._base import Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.cluster._clustering import Clustering, default_names
 from manyview.exceptions import ViewError
@@ -272,40 +273,26 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         drawn = isinstance(self.init, str) or callable(self.init)
         return self.n_init if drawn else 1
 
-    def _prepare(
-        self, views: ViewSet, rows: tuple[Rows, ...]
-    ) -> tuple[tuple[Rows, ...], ViewSet]:
-        return rows, views
-
-    def _solve(
-        self,
-        prepared: tuple[tuple[Rows, ...], ViewSet],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> NSMVCResult:
+    def _loop(self) -> Solver:
         from manyview._solvers._nsmvc import solve_nsmvc
 
-        rows, views = prepared
         side_by_side = self._n_restarts() > 1 and effective_n_jobs(self.n_jobs) > 1
-        return solve_nsmvc(
-            rows,
-            self._begin(rows, views, random_state),
+        return partial(
+            solve_nsmvc,
             pace_start=self.pace_start,
             n_paces=self.n_paces,
             max_iter=self.max_iter,
             fusion=self.fusion,
             assignment=self.assignment,
             n_threads=1 if side_by_side else available_threads(),
-            on_iteration=on_iteration,
         )
 
-    def _begin(
+    def _start(
         self,
-        rows: tuple[Rows, ...],
         views: ViewSet,
+        rows: tuple[Rows, ...],
         random_state: np.random.RandomState,
     ) -> Start:
-        """Where a restart begins, by the `init` parameter."""
         from manyview._solvers import _start
 
         if isinstance(self.init, str):

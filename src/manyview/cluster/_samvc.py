@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import StrOptions
+from manyview.cluster._base import Solver
 from manyview.cluster._centroids import CentroidClusterer
-
-if TYPE_CHECKING:
-    from manyview._rows import Rows
-    from manyview._solvers._weighted import CentroidResult
 
 
 class SAMVC(CentroidClusterer):
@@ -121,20 +118,13 @@ view_names_, n_features_in_, feature_names_in_
         self.init = init
         self.max_iter = max_iter
 
-    def _solve(
-        self,
-        prepared: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> CentroidResult:
+    def _loop(self) -> Solver:
         from manyview._solvers._samvc import solve_samvc
 
-        return solve_samvc(
-            prepared,
-            self._start(prepared, random_state),
+        return partial(
+            solve_samvc,
             pace_start=self.pace_start,
             n_paces=self.n_paces,
             max_iter=self.max_iter,
             pacing=self.pacing,
-            on_iteration=on_iteration,
         )
