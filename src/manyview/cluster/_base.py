@@ -256,7 +256,7 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         rows = self._open_for_fit(views)
         solve = self._solver(views, rows)
         self._warn_of_duplicates(views)
-        tell = on_iteration or report_progress(self.verbose)
+        tell = on_iteration or (write_progress if self.verbose else None)
 
         def run(restart: int, seed: int) -> Any:
             listen = None if tell is None else partial(tell, restart)
@@ -355,16 +355,10 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         return tags
 
 
-def report_progress(verbose: int) -> OnRestartIteration | None:
-    """A callback that writes every iteration to stderr, or None if not verbose."""
-    if not verbose:
-        return None
-
-    def tell(restart: int, record: IterationRecord) -> None:
-        sys.stderr.write(
-            f"restart {restart + 1}  stage {record.stage}  iteration "
-            f"{record.iteration:>3}  objective {record.objective:.6g}  "
-            f"moved {record.n_moved}\n"
-        )
-
-    return tell
+def write_progress(restart: int, record: IterationRecord) -> None:
+    """Write an iteration to stderr."""
+    sys.stderr.write(
+        f"restart {restart + 1}  stage {record.stage}  iteration "
+        f"{record.iteration:>3}  objective {record.objective:.6g}  "
+        f"moved {record.n_moved}\n"
+    )

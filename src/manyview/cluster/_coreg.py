@@ -149,16 +149,12 @@ class CoReg(PairwiseClusterer):
 def _per_view(coupling: float | Sequence[float], n_views: int) -> FloatArray:
     """(n_views,), the coupling of each view."""
     values = np.asarray(coupling)
-    if values.shape not in ((), (n_views,)) or values.dtype.kind not in "iuf":
+    fits = values.shape in ((), (n_views,)) and values.dtype.kind in "iuf"
+    if not fits or not (np.isfinite(values) & (values > 0)).all():
         msg = (
             f"coupling={coupling!r} should be one number, or one per view, of which "
-            f"there are {n_views}."
-        )
-        raise ViewError(msg)
-    if not (np.isfinite(values) & (values > 0)).all():
-        msg = (
-            f"coupling={coupling!r} should be positive and finite throughout. "
-            "Leave out a view that is not to take part."
+            f"there are {n_views}, positive and finite throughout. Leave out a view "
+            "that is not to take part."
         )
         raise ViewError(msg)
     return np.full(n_views, values, dtype=np.float64)

@@ -64,24 +64,20 @@ feature_names_in_
     Minimises ``sum_v sqrt(sum_i e_vi)``, where ``e_vi = ||x_vi - Q_v[:, z(i)]||`` and
     the centres ``Q_v = Z_v1 Z_v2 ... Z_vr`` are a product of factors.
 
-    1. Per view, k-means on the rows, then its clusters are merged at random into as
-       many groups of about equal size as the next layer is wide, and so on.
-    2. Per view, each factor is refitted by weighted least squares, the others fixed;
-       in the first iteration to the view's own clusters, then to the shared ones.
-    3. Samples go to the cluster of least weighted squared distance.
-    4. View weights ``a_v = 1 / (2 sqrt(sum_i e_vi))``, sample weights
-       ``a_v / (2 e_vi)``. Go to 2.
-
-    If no layer is narrower than the number of clusters, the product can be any
-    matrix, and centres are weighted means: depth then shapes the start alone.
+    In turn, each factor is refitted by weighted least squares, the others fixed,
+    samples go to the cluster of least weighted squared distance, and view weights
+    ``a_v = 1 / (2 sqrt(sum_i e_vi))`` and sample weights ``a_v / (2 e_vi)`` follow. If
+    no layer is narrower than the number of clusters, the product can be any matrix,
+    and centres are weighted means: depth then shapes the start alone.
 
     Deviations from the authors' code:
 
-    - The residuals of step 4 use the new memberships; the code's are one step old,
-      and its objective is therefore not monotone.
+    - Weights follow from the new memberships; the code's are one step old, and its
+      objective is therefore not monotone.
     - Of several least-squares solutions for a wide layer the one nearest to its
       present value is taken.
-    - The code's k-means start is not public: step 1 is ours.
+    - The code's k-means start is not public. Here each view starts from k-means on its
+      rows, whose clusters are merged at random, balanced by size, layer by layer.
     - At the end every sample goes to the nearest centres by the view weights, as new
       samples do.
     - Distances below 1e-8 of a view's spread count as that much; a constant view gets

@@ -209,20 +209,16 @@ n_features_in_, feature_names_in_
         self.view = view
 
     def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
-        self.view_ = self._find_view(views.names)
+        names = list(views.names)
+        chosen = [v for v, name in enumerate(names) if self.view in (v, name)]
+        if not chosen:
+            msg = (
+                f"view={self.view!r} is none of the {len(names)} views {names}. "
+                "Pass a position from 0, or a name."
+            )
+            raise ViewError(msg)
+        self.view_ = chosen[0]
         return super()._open_for_fit(views)
-
-    def _find_view(self, names: tuple[str, ...]) -> int:
-        if isinstance(self.view, str):
-            if self.view in names:
-                return names.index(self.view)
-        elif self.view < len(names):
-            return int(self.view)
-        msg = (
-            f"view={self.view!r} is none of the {len(names)} views {list(names)}. "
-            "Pass a position from 0, or a name."
-        )
-        raise ViewError(msg)
 
     def _used(self, views: ViewSet) -> ViewSet:
         array, present = views.arrays[self.view_], views.present[self.view_]

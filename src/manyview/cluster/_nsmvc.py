@@ -39,9 +39,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         Number of clusters.
     pace_start : float in [0, 1], default=0.5
         Where between the smallest and the largest loss the first threshold lies
-        (alpha in the paper). With 1 everybody takes part from the first pace on; the
-        other paces still run and refresh the exponents, where Algorithm 1 would stop
-        after the first.
+        (alpha in the paper). With 1 everybody takes part from the first pace on.
     n_paces : int, default=6
         Number of paces until every sample takes part (T in the paper).
     max_iter : int, default=50
@@ -57,14 +55,12 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         takes random samples as centres and, independently, random labels. A callable
         gets ``(views, n_clusters, random_state)`` and returns labels.
     scale : str or None, default="auto"
-        How views are made comparable: "auto", "range", "minmax", "zscore", "l2",
-        "energy" or None. Every mode but None ends by dividing the view by its
-        Frobenius norm. ``"range"`` divides features by their range and centres
-        them, so that a view's loss is its unexplained share; ``"minmax"`` maps features
-        to [0, 1] (the paper's protocol here), ``"zscore"`` standardises them, ``"l2"``
-        gives rows unit length, ``"energy"`` centres only. ``"auto"`` takes ``"l2"`` for
-        non-negative views that are mostly zero (words, counts, links) and ``"range"``
-        for the rest.
+        How views are made comparable. ``"range"`` divides features by their range and
+        centres them; ``"minmax"`` maps features to [0, 1] (the paper's protocol here),
+        ``"zscore"`` standardises them, ``"l2"`` gives rows unit length, ``"energy"``
+        centres only. ``"auto"`` takes ``"l2"`` for non-negative views that are mostly
+        zero (words, counts, links) and ``"range"`` for the rest. Every mode but None
+        ends by dividing the view by its Frobenius norm.
     fusion : {"nonlinear", "linear"}, default="nonlinear"
         ``"linear"`` keeps every exponent at 1, so that the losses of the views are
         added up: what the exponents contribute is the difference.
@@ -98,9 +94,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         Effective weight of each view, its share in what separates the clusters; they
-        add up to 1. It is the slope of the view's loss in the objective,
-        ``eta_v * phi_v ** (eta_v - 1)``, times the scatter that the clusters explain.
-        A view of noise has the smallest one.
+        add up to 1. It is the slope of the view's loss in the objective times the
+        scatter that the clusters explain. A view of noise has the smallest one.
     exponents_ : ndarray of shape (n_views,)
         Exponent of each view at the last pace. It does not tell how much the view
         counts; `view_weights_` does.
@@ -144,6 +139,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
     - A sample counts in ``theta`` (Eq. 16) only where it is selected.
     - Ties, and samples selected in no view, keep their label.
     - A cluster without selected members in a view keeps its centre there.
+    - With ``pace_start=1`` all paces run; Algorithm 1 would stop after the first.
     - A view that is fitted perfectly takes exponent 1 and stays out of Eq. (7)'s
       minimum, which would otherwise switch off all other views.
     - Scaling, k-means++ starts and the choice among restarts are additions;

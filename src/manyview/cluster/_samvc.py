@@ -60,16 +60,12 @@ view_names_, n_features_in_, feature_names_in_
     Lowers ``sum_v sqrt(sum_i t_vi e_vi)``, where ``e_vi`` is the distance of sample i
     to its centre in view v and ``t_vi`` its self-paced weight.
 
-    1. Threshold ``lambda_v``: the distance up to which a share of the samples lies in
-       view v; at the last pace always a little above the largest.
-    2. ``t = 1`` up to ``lambda / 3``, 0 from ``lambda`` on, ``lambda / 2e - 1 / 2``
-       between; view weights ``a_v = 1 / (2 sqrt(sum_i t_vi e_vi))``; with sample
-       weights ``a_v t_vi / (2 e_vi)`` centres become weighted means and samples go to
-       the cluster of least weighted squared distance; repeat until no label moves.
-       Go to 1 with the next share.
-
-    For given ``t`` an iteration never raises the objective; ``t`` itself is refreshed
-    in every iteration, so the values in ``history_`` may rise.
+    That is 1 up to a third of the pace's threshold ``lambda_v``, 0 from the threshold
+    on, and ``lambda_v / (2 e_vi) - 1 / 2`` between. With the view weights ``a_v`` and
+    sample weights ``a_v t_vi / (2 e_vi)``, centres become weighted means and samples go
+    to the cluster of least weighted squared distance. For given ``t`` an iteration
+    never raises the objective; ``t`` itself is refreshed in every iteration, so the
+    values in ``history_`` may rise.
 
     Reconstruction: no code of the authors is public. The root over views, the shape of
     the soft weights (taken from a related method of the same group) and the schedule
