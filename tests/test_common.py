@@ -266,21 +266,18 @@ def test_documented_parameters_match_the_signature(Estimator):
     _, _, rest = inspect.getdoc(Estimator).partition("Parameters\n----------\n")
     section, _, _ = rest.partition("\n\n")
     parameters = inspect.signature(Estimator).parameters
-    reference = inspect.signature(manyview.cluster.NSMVC).parameters
     documented = []
-    for line in section.splitlines():
-        if line.startswith(" "):
-            continue
-        names, typed, shown = line.partition(" : ")
+    for names, shown, text in re.findall(
+        r"^(\w[\w, ]*?)(?: : .*default=(.*))?\n((?: .*\n?)+)", section, re.MULTILINE
+    ):
         for name in names.split(", "):
             documented.append(name)
-            # Parameters without a type are those that are described as in `NSMVC`.
-            expected = (
-                ast.literal_eval(shown.rpartition("default=")[2])
-                if typed
-                else reference[name].default
-            )
-            assert parameters[name].default == expected, line
+            if shown:
+                assert parameters[name].default == ast.literal_eval(shown), name
+            else:
+                other = re.fullmatch(r"As in `(\w+)`\.", text.strip())[1]
+                same = inspect.signature(getattr(manyview.cluster, other)).parameters
+                assert parameters[name].default == same[name].default, name
     assert documented == list(parameters)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -231,11 +230,9 @@ class CentroidClusterer(BaseMultiViewClusterer):
         They are explained through cluster means of all views; membership is the
         method's. unexplained : that of the samples of the fit.
         """
-        return replace(
-            label_clustering(views, assigned, self.view_weights_, self._n_found()),
-            membership=membership,
-            outlier_score=outlier_score,
-        )
+        found = membership, outlier_score
+        n_clusters = self._n_found()
+        return label_clustering(views, assigned, self.view_weights_, n_clusters, found)
 
     def _place(self, X: Any) -> tuple[ViewSet, tuple[Rows, ...], IntArray]:
         """Any samples: checked, scaled, and the nearest cluster of each."""

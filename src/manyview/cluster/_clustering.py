@@ -84,11 +84,13 @@ def label_clustering(
     labels: Any,
     view_weights: FloatArray | None = None,
     n_clusters: int | None = None,
+    assessed: tuple[FloatArray, FloatArray] | None = None,
 ) -> Clustering:
     """Any labelling of `views`, measured by the cluster means of the scaled views.
 
     Views are scaled by the ``"auto"`` rule and count the same in the fused distance.
     n_clusters : None takes the largest label for the last cluster.
+    assessed : membership and outlier scores, if others than those of the means.
     """
     from manyview._rows import open_views
     from manyview._solvers._cluster_sums import member_sums
@@ -99,9 +101,10 @@ def label_clustering(
     n_clusters = n_clusters or int(labels.max()) + 1
     equal = np.full(len(rows), 1.0 / len(rows))
     centers = member_sums(rows, labels.astype(np.int32), n_clusters).means()
-    measured = measure(rows, centers, equal, labels, plain=False)
-    spread = measured.spread(about_mean=True)
-    membership, outlier_score = measured.assess(spread, len(rows))
+    if assessed is None:
+        measured = measure(rows, centers, equal, labels, plain=False)
+        assessed = measured.assess(measured.spread(about_mean=True), len(rows))
+    membership, outlier_score = assessed
     return Clustering(
         views=views,
         assigned=labels,

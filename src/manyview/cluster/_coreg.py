@@ -35,11 +35,8 @@ class CoReg(PairwiseClusterer):
         one value for all views or one per view, all positive.
     n_rounds : int, default=5
         Number of rounds.
-    n_init : int, default=10
-        Runs of k-means on the embedding; the one with the smallest inertia gives the
-        labels. The embedding itself does not depend on chance.
-    n_local_trials : int or None, default=None
-        Candidates for each seed of k-means++, as in `ConcatKMeans`.
+    n_init, n_local_trials
+        As in `AMGL`.
     n_anchors : int or "auto", default="auto"
         Samples that all others are compared with in every view. If there are no more
         samples than this, all pairs are compared; of more, this many are drawn, and

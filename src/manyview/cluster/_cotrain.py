@@ -37,18 +37,8 @@ class CoTrain(PairwiseClusterer):
     output : "concat" or int, default="concat"
         Embedding that gives ``labels_``: those of all views side by side, or that of
         one view, by its index.
-    n_init : int, default=10
-        Runs of k-means on the embedding; the one with the smallest inertia gives the
-        labels. The embedding itself does not depend on chance.
-    n_local_trials : int or None, default=None
-        Candidates for each seed of k-means++, as in `ConcatKMeans`.
-    n_anchors : int or "auto", default="auto"
-        Samples that all others are compared with, as in `CoReg`.
-    scale : str or None, default="auto"
-        Scaling of each view before its kernel, as in `NSMVC`. The authors' code
-        takes the features as they are, which is None.
-    view_sizes, random_state, verbose
-        As in `NSMVC`.
+    n_init, n_local_trials, n_anchors, scale, view_sizes, random_state, verbose
+        As in `CoReg`.
 
     Attributes
     ----------

@@ -37,9 +37,7 @@ class DMVC(CentroidClusterer):
         Most iterations of one restart.
     tol : float, default=1e-07
         Relative change of the objective at which a restart stops.
-    n_init : int, default=10
-        Number of restarts, of which one is chosen as in `NSMVC`.
-    scale, view_sizes, random_state, verbose
+    n_init, scale, view_sizes, random_state, verbose
         As in `NSMVC`.
 
     Attributes

@@ -50,12 +50,8 @@ class GraphNSMVC(NSMVC):
     n_anchors : int, default=2000
         Samples that graphs are learned from. Up to this many, all samples are anchors;
         of more, a random part is, and the others are placed by their nearest anchors.
-    pace_start : float in [0, 1], default=0.5
-        Where between the smallest and the largest loss the first threshold lies.
-    n_paces : int, default=6
-        Number of paces until every sample takes part.
-    max_iter : int, default=50
-        Most iterations within one pace.
+    pace_start, n_paces, max_iter
+        As in `NSMVC`.
     n_init : int, default=2
         Number of restarts. The one that leaves the smallest share of the embeddings'
         scatter unexplained wins; labels play no part in that choice. A start given as
@@ -65,19 +61,8 @@ class GraphNSMVC(NSMVC):
         As in `NSMVC`, on the embeddings. A callable gets the views themselves.
     scale : str or None, default="auto"
         How features are made comparable before distances are taken, as in `NSMVC`.
-    assignment : {"sequential", "majorize"}, default="sequential"
+    assignment, outlier_threshold, view_sizes, n_jobs, random_state, verbose
         As in `NSMVC`.
-    outlier_threshold : float or None, default=None
-        Samples with an ``outlier_score_`` above it get the label -1, noise: they fit
-        no cluster. 5 is a cautious choice. None keeps every sample in a cluster.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    n_jobs : int or None, default=None
-        Restarts run at the same time. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Source of the anchors and the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
 
     Attributes
     ----------

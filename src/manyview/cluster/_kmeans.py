@@ -132,16 +132,8 @@ class ViewKMeans(_Lloyd):
         Number of clusters.
     view : int or str, default=0
         The view to cluster: its position, or its name.
-    max_iter : int, default=100
-        Most iterations of one restart.
-    n_init : int, default=10
-        Number of k-means++ starts. The one with the smallest inertia wins.
-    n_local_trials : int or None, default=None
-        Candidates for each seed, as in `ConcatKMeans`.
-    scale : str or None, default="auto"
-        How the view is scaled, as in `NSMVC`. None takes the raw features.
-    view_sizes, random_state, verbose
-        As in `NSMVC`.
+    max_iter, n_init, n_local_trials, scale, view_sizes, random_state, verbose
+        As in `ConcatKMeans`.
 
     Attributes
     ----------

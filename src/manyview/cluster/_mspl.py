@@ -34,9 +34,7 @@ class MSPL(CentroidClusterer):
         Labels drawn uniformly, as published, or seeds on the fused, scaled views.
     max_iter : int, default=20
         Most iterations within one pace.
-    n_init : int, default=10
-        Number of restarts, of which one is chosen as in `NSMVC`.
-    scale, view_sizes, random_state, verbose
+    n_init, scale, view_sizes, random_state, verbose
         As in `NSMVC`.
 
     Attributes

@@ -36,9 +36,7 @@ class SAMVC(CentroidClusterer):
         random labels a cluster easily settles on different groups in different views.
     max_iter : int, default=30
         Most iterations within one pace.
-    n_init : int, default=10
-        Number of restarts, of which one is chosen as in `NSMVC`.
-    scale, view_sizes, random_state, verbose
+    n_init, scale, view_sizes, random_state, verbose
         As in `NSMVC`.
 
     Attributes
