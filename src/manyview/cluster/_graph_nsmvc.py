@@ -66,6 +66,8 @@ class GraphNSMVC(NSMVC):
 
     Attributes
     ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample; -1 beyond ``outlier_threshold``.
     view_weights_ : ndarray of shape (n_views,)
         Effective weight of each view, its share in what separates the clusters; they
         add up to 1. A view counts by its own embedding and by its share in the joint
@@ -88,8 +90,8 @@ class GraphNSMVC(NSMVC):
     history_ : tuple of PaceRecord
         One record per iteration of the chosen restart, over all embeddings: those of
         the views, the joint one and the diffusion coordinates.
-    labels_, membership_, outlier_score_, joined_pace_, n_iter_, scales_, \
-view_names_, n_features_in_, feature_names_in_
+    membership_, outlier_score_, joined_pace_, n_iter_, scales_, view_names_, \
+n_features_in_, feature_names_in_
         As in `NSMVC`.
 
     See Also
