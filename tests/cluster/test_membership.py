@@ -78,7 +78,8 @@ def test_labels_are_the_largest_membership_of_a_fit_cut_short(close):
 
 def test_membership_of_equally_near_clusters_is_largest_at_the_label():
     scores = np.array([[1.0, 1.0, 2.0], [3.0, 1.0, 1.0]])
-    measured = Measured(labels=np.array([1, 0]), scores=scores, own=np.ones((1, 2)))
+    labels, own = np.array([1, 0]), np.ones((1, 2))
+    measured = Measured(labels=labels, scores=scores, own=own, about_mean=True)
     unit = Spread(temperature=1.0, typical=np.ones((1, 3)), deviation=np.ones(1))
     found = measured.membership(unit)
     assert_array_equal(found.argmax(axis=1), [1, 0])
@@ -128,8 +129,9 @@ def test_outlier_scores_leave_missing_views_out_of_account():
     """Hand-computed: a view that the third sample lacks, and a joint space."""
     own = np.array([[1.0, 3.0, np.nan, 5.0], [2.0, 2.0, 4.0, 6.0]])
     labels = np.array([0, 0, 0, 1])
-    measured = Measured(labels=labels, scores=np.ones((4, 2)), own=own)
-    spread = measured.spread(about_mean=True)
+    scores = np.ones((4, 2))
+    measured = Measured(labels=labels, scores=scores, own=own, about_mean=True)
+    spread = measured.spread()
     assert_allclose(spread.typical, [[2.0, 5.0], [2.0, 6.0]])
     # The median deviation is 1 in the view and 0, so the mean, in the joint space.
     assert_allclose(spread.deviation, [1.4826, 0.5])

@@ -34,7 +34,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
     }
     # Whether distances are added up rather than squared distances.
     _plain_distances: ClassVar[bool] = True
-    # See `Measured.spread`.
+    # See `Measured`.
     _spread_about_mean: ClassVar[bool] = True
     # Blocks of rows are small: in their products, more than one BLAS thread spends
     # longer waiting for the others than working.
@@ -111,7 +111,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
             The estimator, which has `predict_proba` now.
         """
         _, rows, labels = self._place(X)
-        self._spread = self._spread_of(self._measure(rows, labels))
+        self._spread = self._measure(rows, labels).spread()
         return self
 
     def assign(self, X: Any) -> Clustering:
@@ -179,7 +179,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
             self._assess_in_parts(rows, labels)
             return
         measured = self._measure(rows, labels)
-        self._spread = self._spread_of(measured)
+        self._spread = measured.spread()
         found = measured.assess(self._spread, len(self.view_names_))
         self.membership_, self.outlier_score_ = found
         labels[self._is_noise(self.outlier_score_)] = -1
@@ -189,7 +189,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
         places = np.linspace(0, len(labels) - 1, SPREAD_SAMPLES).astype(np.intp)
         some = np.unique(places)
         part = tuple(view.take(some) for view in rows)
-        self._spread = self._spread_of(self._measure(part, labels[some]))
+        self._spread = self._measure(part, labels[some]).spread()
         if self.outlier_threshold is None:
             return
         for block in row_blocks(len(labels), self._n_found(), KEPT_ENTRIES):
@@ -212,7 +212,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
                 assigned = self._nearest(rows)
             measured = self._measure(rows, assigned)
             # Of a fit on a Dask cluster: the samples at hand tell their own spread.
-            spread = getattr(self, "_spread", None) or self._spread_of(measured)
+            spread = getattr(self, "_spread", None) or measured.spread()
             found = measured.assess(spread, len(self.view_names_))
         return self._measured(views, rows, assigned, *found, self.unexplained_)
 
@@ -260,11 +260,14 @@ class CentroidClusterer(BaseMultiViewClusterer):
         return nearest(rows, self._centers, self._score_weights)
 
     def _measure(self, rows: tuple[Rows, ...], labels: IntArray) -> Measured:
-        plain = self._plain_distances
-        return measure(rows, self._centers, self._score_weights, labels, plain=plain)
-
-    def _spread_of(self, measured: Measured) -> Spread:
-        return measured.spread(about_mean=self._spread_about_mean)
+        return measure(
+            rows,
+            self._centers,
+            self._score_weights,
+            labels,
+            plain=self._plain_distances,
+            about_mean=self._spread_about_mean,
+        )
 
     def _assess(
         self, rows: tuple[Rows, ...], labels: IntArray

@@ -102,8 +102,8 @@ def label_clustering(
     equal = np.full(len(rows), 1.0 / len(rows))
     centers = member_sums(rows, labels.astype(np.int32), n_clusters).means()
     if assessed is None:
-        measured = measure(rows, centers, equal, labels, plain=False)
-        assessed = measured.assess(measured.spread(about_mean=True), len(rows))
+        measured = measure(rows, centers, equal, labels, plain=False, about_mean=True)
+        assessed = measured.assess(measured.spread(), len(rows))
     membership, outlier_score = assessed
     return Clustering(
         views=views,

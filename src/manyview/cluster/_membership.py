@@ -47,23 +47,22 @@ class Measured:
     scores : (n_samples, n_clusters), fused distances; the label is the smallest.
     own : (n_spaces, n_samples), distance to the own centre in each space, NaN where
         the sample lacks it.
+    about_mean : whether the spread is that of the distances less their mean. Most of a
+        distance between features is noise that all centres are equally far from; how
+        much it varies is what members differ by. A spectral embedding has no such
+        noise, and the whole distance counts.
     """
 
     labels: IntArray
     scores: FloatArray
     own: FloatArray
+    about_mean: bool
 
-    def spread(self, *, about_mean: bool) -> Spread:
-        """The spread of these samples.
-
-        about_mean : take the temperature from distances less their mean. Most of a
-            distance between features is noise that all centres are equally far from;
-            how much it varies is what members differ by. A spectral embedding has no
-            such noise, and the whole distance counts.
-        """
+    def spread(self) -> Spread:
+        """The spread of these samples."""
         labels, n_clusters = self.labels, self.scores.shape[1]
         fused = np.take_along_axis(self.scores, labels[:, None], axis=1)[:, 0]
-        reference = fused.mean() if about_mean else 0.0
+        reference = fused.mean() if self.about_mean else 0.0
         temperature = float(np.sqrt(np.mean((fused - reference) ** 2)))
         floor = LEAST_TEMPERATURE * float(self.scores.mean())
         typical = np.empty((len(self.own), n_clusters))
@@ -73,12 +72,16 @@ class Measured:
         for space, own in enumerate(self.own):
             has = ~np.isnan(own)
             everyone = float(np.median(own[has])) if has.any() else 0.0
-            for cluster, found in enumerate(np.split(own[by_cluster], ends)):
-                members = found[~np.isnan(found)]
+            for cluster, members in enumerate(np.split(own[by_cluster], ends)):
+                members = members[~np.isnan(members)]
                 middle = np.median(members) if len(members) else everyone
                 typical[space, cluster] = middle
             off = np.abs(own[has] - typical[space, labels[has]])
-            deviation[space] = _robust_deviation(off, LEAST_TEMPERATURE * everyone)
+            # More than half of the samples may lie at their median: then their mean
+            # deviation serves, and 1 where nothing deviates.
+            found = (NORMAL_MAD * np.median(off), off.mean()) if len(off) else ()
+            small = LEAST_TEMPERATURE * everyone
+            deviation[space] = next((d for d in found if d > small), 1.0)
         return Spread(
             temperature=max(temperature, floor, np.finfo(np.float64).tiny),
             typical=typical,
@@ -130,18 +133,6 @@ class Measured:
         return np.asarray(sums / counted.sum(axis=0))
 
 
-def _robust_deviation(off: FloatArray, least: float) -> float:
-    """Standard deviation of normally distributed deviations `off` from a median.
-
-    More than half of the samples may lie at their median: then their mean deviation
-    serves, and 1 where nothing deviates.
-    """
-    if not len(off):
-        return 1.0
-    found = NORMAL_MAD * float(np.median(off)), float(off.mean())
-    return next((deviation for deviation in found if deviation > least), 1.0)
-
-
 def measure(
     rows: tuple[Rows, ...],
     centers: tuple[FloatArray, ...],
@@ -149,6 +140,7 @@ def measure(
     labels: IntArray,
     *,
     plain: bool,
+    about_mean: bool,
 ) -> Measured:
     """Distances of `rows` to `centers`.
 
@@ -165,4 +157,4 @@ def measure(
         np.einsum("vi,vij->ij", shares[:, block], fused, out=scores[block])
         nearest = np.take_along_axis(squared, labels[None, block, None], axis=2)
         np.sqrt(nearest[:, :, 0], out=own[:, block], where=present[:, block])
-    return Measured(labels=labels, scores=scores, own=own)
+    return Measured(labels=labels, scores=scores, own=own, about_mean=about_mean)
