@@ -23,7 +23,7 @@ def pack_graph(
     graph = model._graph
     arrays["graph_weights"] = graph.weights
     arrays["graph_eigenvalues"] = graph.eigenvalues
-    arrays["slopes"] = model._slopes
+    arrays["slopes"] = model._score_weights
     for e, scale in enumerate(model._embedding_scales):
         arrays[f"embedding_shift_{e}"] = scale.shift
         arrays[f"embedding_factor_{e}"] = scale.factor
@@ -96,7 +96,7 @@ def restore_graph(
         complete=complete,
     )
     widths = [n_own * n_clusters] * n_views + [n_sizes * n_clusters, n_coordinates]
-    model._slopes = stored.floats("slopes", len(widths))
+    model._score_weights = stored.floats("slopes", len(widths))
     model._embedding_scales = tuple(
         ViewScale(
             mode="energy",

@@ -28,7 +28,7 @@ from manyview._model_parts import (
     restore_imputer,
     restore_model,
 )
-from manyview.cluster._predictor import PredictingClusterer
+from manyview.cluster._centroids import CentroidClusterer
 from manyview.datasets._guards import Budget
 from manyview.datasets._read_arrays import load_npz
 from manyview.exceptions import DatasetError
@@ -52,7 +52,7 @@ def can_save(model: Any) -> bool:
 
 
 def save_model(
-    model: PredictingClusterer,
+    model: CentroidClusterer,
     path: str | os.PathLike[str],
     *,
     imputer: ViewImputer | None = None,

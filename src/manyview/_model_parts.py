@@ -10,12 +10,13 @@ import numpy.typing as npt
 from manyview import cluster
 from manyview._graph_file import pack_graph, restore_graph
 from manyview._model_check import StoredArrays, check_counts, check_texts, need
+from manyview._numerics._pacing import view_slopes
 from manyview._results import IterationRecord, PaceRecord, pack_history, unpack_history
 from manyview._scaling import SCALES, ViewScale
 from manyview._views import ViewLayout
 from manyview.cluster import NSMVC, GraphNSMVC, ViewKMeans
+from manyview.cluster._centroids import CentroidClusterer
 from manyview.cluster._membership import Spread
-from manyview.cluster._predictor import PredictingClusterer
 from manyview.exceptions import DatasetError
 from manyview.impute import ViewImputer
 
@@ -23,10 +24,10 @@ Arrays = dict[str, npt.NDArray[Any]]
 Content = dict[str, Any]
 
 # Estimators that can be stored, by the name in the file: all that can predict.
-KINDS: dict[str, type[PredictingClusterer]] = {
+KINDS: dict[str, type[CentroidClusterer]] = {
     name: getattr(cluster, name)
     for name in cluster.__all__
-    if issubclass(getattr(cluster, name), PredictingClusterer)
+    if issubclass(getattr(cluster, name), CentroidClusterer)
 }
 # Fitted arrays that need nothing but to be stored, where an estimator has them.
 OF_PACES = ("exponents_", "thresholds_", "view_losses_")
@@ -49,7 +50,7 @@ def pack_model(model: Any, arrays: Arrays) -> Content:
     if hasattr(model, "_spread"):
         for name in ("temperature", "typical", "deviation"):
             arrays[f"spread_{name}"] = np.asarray(getattr(model._spread, name))
-    if hasattr(model, "_score_weights"):
+    if not isinstance(model, NSMVC):
         arrays["score_weights"] = model._score_weights
     for space, centers in enumerate(model._centers):
         arrays[f"centers_{space}"] = centers
@@ -115,6 +116,7 @@ def restore_model(content: Content, stored: StoredArrays) -> Any:
         for name in OF_PACES:
             setattr(model, name, stored.floats(name, n_views))
         model.joined_pace_ = stored.whole("joined_pace_", n_views, len(model.labels_))
+        model._score_weights = view_slopes(model.view_losses_, model.exponents_)
     else:
         model._score_weights = stored.floats("score_weights", len(widths))
     if isinstance(model, GraphNSMVC):

@@ -10,12 +10,13 @@ import warnings
 import numpy as np
 
 from manyview import cluster
+from manyview.cluster._pairs import PairwiseClusterer
 
 # The methods of graphs and kernels between all samples, and those of kernels.
 ESTIMATORS = [
     getattr(cluster, name)
     for name in cluster.__all__
-    if getattr(cluster, name)._needs_every_view
+    if issubclass(getattr(cluster, name), PairwiseClusterer)
 ]
 KERNEL_METHODS = [
     Estimator for Estimator in ESTIMATORS if Estimator is not cluster.AMGL

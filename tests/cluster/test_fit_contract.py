@@ -45,10 +45,10 @@ def state(estimator):
 
 
 def break_solver(estimator, monkeypatch):
-    def solve(*_):
+    def solve(**_):
         raise MemoryError
 
-    monkeypatch.setattr(type(estimator), "_solve", solve)
+    monkeypatch.setattr(type(estimator), "_solver", lambda *_: solve)
 
 
 @pytest.mark.parametrize("Estimator", ESTIMATORS)

@@ -23,7 +23,7 @@ from manyview import ViewError
 from manyview._numerics import _eigen, _operators, _subspace
 from manyview._scaling import SCALES
 from manyview._solvers import _kernels
-from manyview.cluster import _anchors
+from manyview.cluster import _pairs
 from manyview.cluster._amgl import AMGL
 from manyview.cluster._coreg import CoReg
 from manyview.cluster._cotrain import CoTrain
@@ -142,8 +142,10 @@ def test_mvkkm_keeps_the_restart_with_the_smallest_objective():
     singles = []
     for seed in seeds:
         alone = MVKKM(6, n_init=1)
-        prepared = alone._prepare(alone._check_views(views, reset=True))
-        singles.append(alone._solve(prepared, np.random.RandomState(seed), None))
+        checked = alone._check_views(views, reset=True)
+        solve = alone._solver(checked, alone._open_for_fit(checked))
+        source = np.random.RandomState(seed)
+        singles.append(solve(random_state=source, on_iteration=None))
     objectives = [run.objective for run in singles]
     assert len(set(np.round(objectives, 6))) > 1
     assert best.objective_ == min(objectives)
@@ -280,26 +282,26 @@ def test_refusal_of_anchors_says_how_much_memory(monkeypatch, Kernels, blobs):
 
 def test_all_pairs_are_compared_up_to_a_number_of_samples(monkeypatch, Kernels, blobs):
     views, truth = blobs
-    monkeypatch.setattr(_anchors, "ALL_PAIRS_UP_TO", 90)
+    monkeypatch.setattr(_pairs, "ALL_PAIRS_UP_TO", 90)
     dense = Kernels(3, random_state=0).fit(views)
     assert dense.n_anchors_ == 90
     for enough in (90, 1000):
         same = Kernels(3, n_anchors=enough, random_state=0).fit(views)
         assert same.n_anchors_ == 90
         assert_array_equal(same.labels_, dense.labels_)
-    monkeypatch.setattr(_anchors, "ALL_PAIRS_UP_TO", 89)
-    monkeypatch.setattr(_anchors, "FEWEST_ANCHORS", 40)
+    monkeypatch.setattr(_pairs, "ALL_PAIRS_UP_TO", 89)
+    monkeypatch.setattr(_pairs, "FEWEST_ANCHORS", 40)
     by_anchors = Kernels(3, random_state=0).fit(views)
     assert by_anchors.n_anchors_ == 40
     assert adjusted_rand_score(truth, by_anchors.labels_) == 1.0
     assert Kernels(30, random_state=0).fit(views).n_anchors_ == 60
 
 
-def test_default_anchors_are_documented(Kernels):
-    text = " ".join(Kernels.__doc__.split())
-    stated = f"of up to {_anchors.ALL_PAIRS_UP_TO:,} samples and draws "
-    assert f"{stated}{_anchors.FEWEST_ANCHORS} of more, at least two" in text
-    assert _anchors.ANCHORS_PER_CLUSTER == 2
+def test_default_anchors_are_documented():
+    text = " ".join(CoReg.__doc__.split())
+    stated = f"of up to {_pairs.ALL_PAIRS_UP_TO:,} samples and draws "
+    assert f"{stated}{_pairs.FEWEST_ANCHORS} of more, at least two" in text
+    assert _pairs.ANCHORS_PER_CLUSTER == 2
 
 
 def test_anchors_follow_from_the_seed(Kernels):

@@ -151,7 +151,7 @@ def test_views_of_new_samples_count_by_their_share_in_the_joint_graph(tmp_path):
 
     model = GraphNSMVC(n_clusters=3, random_state=0).fit(views)
     embeddings = model._open_checked(check_views(others))
-    weights = np.tile(model._slopes[:, None], 200)
+    weights = np.tile(model._score_weights[:, None], 200)
     weights[:2, 20:] *= model.graph_weights_[:, None]
     weights /= weights.sum(axis=0)
     expected = np.zeros((200, 3))

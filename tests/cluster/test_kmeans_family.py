@@ -8,20 +8,15 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from manyview import ViewError, cluster
+from manyview import ViewError
 from manyview._scaling import SCALES
 from manyview.cluster._camvc import CAMVC
-from manyview.cluster._centroids import CentroidClusterer
 from manyview.cluster._dmvc import DMVC
 from manyview.cluster._kmeans import ConcatKMeans, ViewKMeans
 from manyview.cluster._mspl import MSPL
 from manyview.cluster._samvc import SAMVC
 
-ESTIMATORS = [
-    getattr(cluster, name)
-    for name in cluster.__all__
-    if issubclass(getattr(cluster, name), CentroidClusterer)
-]
+ESTIMATORS = [CAMVC, DMVC, MSPL, SAMVC, ConcatKMeans, ViewKMeans]
 ALL_VIEWS = [Estimator for Estimator in ESTIMATORS if Estimator is not ViewKMeans]
 
 

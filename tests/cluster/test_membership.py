@@ -11,13 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import manyview.cluster
 from manyview import AMGL, NSMVC, ConcatKMeans, GraphNSMVC, ViewError, ViewKMeans
-from manyview.cluster import _predictor
-from manyview.cluster._membership import (
-    Measured,
-    learn_spread,
-    outlier_scores,
-    soft_membership,
-)
+from manyview.cluster import _centroids
+from manyview.cluster._membership import Measured, Spread
 from manyview.explain import explain
 
 ESTIMATORS = [getattr(manyview.cluster, name) for name in manyview.cluster.__all__]
@@ -83,7 +78,10 @@ def test_labels_are_the_largest_membership_of_a_fit_cut_short(close):
 
 def test_membership_of_equally_near_clusters_is_largest_at_the_label():
     scores = np.array([[1.0, 1.0, 2.0], [3.0, 1.0, 1.0]])
-    found = soft_membership(scores, np.array([1, 0]), 1.0)
+    labels, own = np.array([1, 0]), np.ones((1, 2))
+    measured = Measured(labels=labels, scores=scores, own=own, about_mean=True)
+    unit = Spread(temperature=1.0, typical=np.ones((1, 3)), deviation=np.ones(1))
+    found = measured.membership(unit)
     assert_array_equal(found.argmax(axis=1), [1, 0])
     assert_allclose(found.sum(axis=1), 1.0)
     even = math.exp(-1) / (2 * math.exp(-1) + math.exp(-2))
@@ -130,14 +128,15 @@ def test_outlier_scores_are_robust_standard_deviations(Estimator, close):
 def test_outlier_scores_leave_missing_views_out_of_account():
     """Hand-computed: a view that the third sample lacks, and a joint space."""
     own = np.array([[1.0, 3.0, np.nan, 5.0], [2.0, 2.0, 4.0, 6.0]])
-    measured = Measured(scores=np.ones((4, 2)), own=own)
     labels = np.array([0, 0, 0, 1])
-    spread = learn_spread(measured, labels, about_mean=True)
+    scores = np.ones((4, 2))
+    measured = Measured(labels=labels, scores=scores, own=own, about_mean=True)
+    spread = measured.spread()
     assert_allclose(spread.typical, [[2.0, 5.0], [2.0, 6.0]])
     # The median deviation is 1 in the view and 0, so the mean, in the joint space.
     assert_allclose(spread.deviation, [1.4826, 0.5])
     # Only a sample without any view is judged by the joint space.
-    found = outlier_scores(measured, labels, spread, n_views=1)
+    found = measured.outlier_scores(spread, n_views=1)
     assert_allclose(found, [-1 / 1.4826, 1 / 1.4826, 2 / 0.5, 0.0])
 
 
@@ -208,8 +207,8 @@ def test_names_that_cannot_be_are_refused(blobs, names, message):
 @pytest.mark.parametrize("Estimator", PREDICTORS)
 def test_membership_of_many_samples_is_not_kept(Estimator, close, monkeypatch):
     kept = build(Estimator).fit(close)
-    monkeypatch.setattr(_predictor, "KEPT_ENTRIES", 100)
-    monkeypatch.setattr(_predictor, "SPREAD_SAMPLES", 60)
+    monkeypatch.setattr(_centroids, "KEPT_ENTRIES", 100)
+    monkeypatch.setattr(_centroids, "SPREAD_SAMPLES", 60)
     model = build(Estimator).fit(close)
     assert not hasattr(model, "membership_")
     assert not hasattr(model, "outlier_score_")
@@ -223,8 +222,8 @@ def test_membership_of_many_samples_is_not_kept(Estimator, close, monkeypatch):
 
 @pytest.mark.parametrize("Estimator", [NSMVC, GraphNSMVC])
 def test_noise_among_many_samples_is_found_in_parts(Estimator, close, monkeypatch):
-    monkeypatch.setattr(_predictor, "KEPT_ENTRIES", 100)
-    monkeypatch.setattr(_predictor, "SPREAD_SAMPLES", 60)
+    monkeypatch.setattr(_centroids, "KEPT_ENTRIES", 100)
+    monkeypatch.setattr(_centroids, "SPREAD_SAMPLES", 60)
     model = build(Estimator, outlier_threshold=1.0).fit(close)
     assert 0 < (model.labels_ == -1).sum() < 45
     assert_array_equal(model.predict(close), model.labels_)

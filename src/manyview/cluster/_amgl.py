@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview.cluster._spectral import SpectralClusterer
+from manyview._views import ViewSet
+from manyview.cluster._base import Solver
+from manyview.cluster._pairs import PairwiseClusterer
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._amgl import AMGLResult
 
 
-class AMGL(SpectralClusterer):
+class AMGL(PairwiseClusterer):
     """Auto-weighted multiple graph learning.
 
     Builds a sparse neighbour graph per view and finds the spectral embedding of their
@@ -41,17 +42,12 @@ class AMGL(SpectralClusterer):
         Runs of k-means on the embedding; the one with the smallest inertia gives the
         labels. The embedding itself does not depend on chance.
     n_local_trials : int or None, default=None
-        Candidates for each seed of k-means++; the one that leaves the least distance
-        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
+        Candidates for each seed of k-means++, as in `ConcatKMeans`.
     scale : str or None, default="auto"
         Scaling of each view before its graph, as in `NSMVC`. The authors' code
         takes the features as they are, which is None.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the k-means starts on the embedding.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+    view_sizes, random_state, verbose
+        As in `NSMVC`.
 
     Attributes
     ----------
@@ -63,18 +59,10 @@ class AMGL(SpectralClusterer):
         The rows that were clustered.
     objective_ : float
         Value of the problem below.
-    n_iter_ : int
-        Number of rounds.
-    history_ : tuple of IterationRecord
-        One record per round. The objective never rises.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    n_iter_, history_ : int and tuple of IterationRecord
+        Number of rounds, and a record of each. The objective never rises.
+    scales_, view_names_, n_features_in_, feature_names_in_
+        As in `NSMVC`.
 
     Notes
     -----
@@ -84,13 +72,9 @@ class AMGL(SpectralClusterer):
     weighs ``(d(c+1) - d(h)) / (c d(c+1) - d(1) - ... - d(c))``; the graph is then
     averaged with its transpose.
 
-    1. Weights ``a_v = 1 / n_views``.
-    2. F: eigenvectors of the smallest eigenvalues of ``sum_v a_v L_v``, one connected
-       component at a time (Lanczos from 400 samples on). Of tied components the larger
-       one comes first, then the one with the first sample.
-    3. ``a_v = 1 / (2 sqrt(tr(F' L_v F)))``; go to 2 until, from round 3 on, the
-       objective stands still.
-    4. k-means on the rows of F.
+    The rounds alternate between F, the eigenvectors of the smallest eigenvalues of
+    ``sum_v a_v L_v``, and the weights ``a_v = 1 / (2 sqrt(tr(F' L_v F)))``. k-means on
+    the rows of F gives the labels.
 
     Deviations from the paper:
 
@@ -113,16 +97,16 @@ class AMGL(SpectralClusterer):
     >>> from manyview.cluster import AMGL
     >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
     >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
-    >>> labels = AMGL(n_clusters=2, random_state=0).fit_predict([sound, light])
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
+    >>> AMGL(n_clusters=2, random_state=0).fit_predict([sound, light]).tolist()
+    [0, 0, 1, 1]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SpectralClusterer._parameter_constraints,
+        **PairwiseClusterer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "normalize_rows": ["boolean"],
     }
+    _kept = (*PairwiseClusterer._kept, "view_weights", "embedding", "objective")
 
     def __init__(
         self,
@@ -139,40 +123,24 @@ class AMGL(SpectralClusterer):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
         self.n_neighbors = n_neighbors
         self.normalize_rows = normalize_rows
         self.max_iter = max_iter
         self.tol = tol
-        self.n_init = n_init
         self.n_local_trials = n_local_trials
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
-    def _solve(
-        self,
-        prepared: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> AMGLResult:
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
         from manyview._solvers._amgl import solve_amgl
 
-        return solve_amgl(
-            prepared,
+        return partial(
+            solve_amgl,
+            rows,
             self.n_clusters,
-            random_state,
             n_neighbors=self.n_neighbors,
             max_iter=self.max_iter,
             tol=self.tol,
             normalize_rows=self.normalize_rows,
             n_init=self.n_init,
             n_local_trials=self.n_local_trials,
-            on_iteration=on_iteration,
         )
-
-    def _store(self, best: AMGLResult) -> None:
-        super()._store(best)
-        self.view_weights_ = best.view_weights
-        self.objective_ = best.objective

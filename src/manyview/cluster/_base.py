@@ -1,51 +1,55 @@
-"""What all estimators share: parameters, input, scaling, restarts, warnings."""
+"""What all estimators share: parameters, input, scaling, restarts, names, warnings."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from manyview._random import random_source
-from manyview._results import IterationRecord, OnIteration, SolverResult
+from manyview._results import IterationRecord, SolverResult
 from manyview._scaling import SCALES
-from manyview._sklearn_compat import (
-    Interval,
-    StrOptions,
-    _fit_context,
-)
-from manyview._threads import available_threads, one_blas_thread
+from manyview._sklearn_compat import Interval, StrOptions, _fit_context
+from manyview._solvers._restarts import choose_restart
+from manyview._threads import one_blas_thread
 from manyview._typing import IntArray
 from manyview._view_input import ViewInput, scaled_rows
 from manyview._views import ViewSet
-from manyview.cluster._clustering import Clustering, label_clustering
-from manyview.cluster._naming import NamedClusters
+from manyview.cluster._clustering import (
+    NOISE,
+    Clustering,
+    check_name,
+    default_names,
+    label_clustering,
+    name_clusters,
+)
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
 
 OnRestartIteration = Callable[[int, IterationRecord], None]
+Solver: TypeAlias = Callable[..., SolverResult]
 
 
-class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimator):
-    """Base of every clusterer: one `fit` for all, filled in by three methods.
+class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
+    """Base of every clusterer: one `fit` for all, filled in by `_solver`.
 
-    A subclass stores its parameters, adds constraints for those that are its own, and
-    defines `_solve`, which runs one restart. It extends `_prepare`, whose result all
-    restarts share, and `_store`, which sets the fitted attributes, where it needs more
-    than scaled rows and labels. All three work on an unfitted copy of the estimator,
-    which `fit` publishes at the end.
+    A subclass stores its parameters, adds constraints for those that are its own,
+    lists in `_kept` what it takes over from the solver's result, and defines `_solver`,
+    which binds the solver to its options and to what all restarts share. It works on an
+    unfitted copy of the estimator, which `fit` publishes at the end.
     """
 
     # Of every parameter that means the same in all methods that have it.
@@ -63,20 +67,30 @@ class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimat
         "random_state": ["random_state"],
         "verbose": [Interval(Integral, 0, None, closed="left"), "boolean"],
     }
-    # Whether the method compares all pairs of samples within each view.
-    _needs_every_view: ClassVar[bool] = False
+    # Fields of the solver's result that become fitted attributes, with an underscore.
+    _kept: ClassVar[tuple[str, ...]] = ("labels", "n_iter", "history")
+    # Whether more than one BLAS thread slows even a single restart down.
+    _small_products: ClassVar[bool] = False
 
-    _private_fitted: ClassVar[frozenset[str]] = ViewInput._private_fitted | {
-        "_centers",
-        "_score_weights",
-    }
-
-    n_clusters: int
-    scale: str | None
-    labels_: IntArray
-    random_state: int | np.random.RandomState | None
     n_jobs: int | None = None
-    verbose: int = 0
+    labels_: IntArray
+    cluster_names_: list[str]
+
+    def __init__(
+        self,
+        n_clusters: int,
+        n_init: int,
+        scale: str | None,
+        view_sizes: Sequence[int] | None,
+        random_state: int | np.random.RandomState | None,
+        verbose: int,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.scale = scale
+        self.view_sizes = view_sizes
+        self.random_state = random_state
+        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -125,9 +139,9 @@ class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimat
             What explanations, maps and reports are made from.
         """
         fresh = self._unfitted()
-        views, prepared = fresh._fit(X, on_iteration)
+        views, rows = fresh._fit(X, on_iteration)
         self.__dict__ = fresh.__dict__
-        return self._named(self._clustering(views, prepared))
+        return self._clustering(views, rows)
 
     def clustering(self, X: Any) -> Clustering:
         """The labels of the fit together with the views of its samples.
@@ -142,7 +156,7 @@ class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimat
         clustering : Clustering
             What explanations, maps and reports are made from.
         """
-        return self._named(self._clustering(self._check_views(X, reset=False), None))
+        return self._named(self._clustering(self._check_views(X, reset=False)))
 
     def report(self, X: Any, **options: Any) -> Any:
         """A report about the fit, shown inline by a notebook.
@@ -163,63 +177,120 @@ class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimat
         reporting = importlib.import_module("manyview.reporting")
         return reporting.report_page(self, X, **options)
 
-    def _clustering(self, views: ViewSet, prepared: Any) -> Clustering:
+    def rename_clusters(self, names: Mapping[int, str]) -> Self:
+        """Give clusters names, which reports, exports and model files show.
+
+        Clusters of the same name are shown as one. ``labels_`` and `predict` keep the
+        numbers of the fit; `named_labels` has the names.
+
+        Parameters
+        ----------
+        names : mapping of int to str
+            Name by cluster number; clusters that are left out keep theirs.
+
+        Returns
+        -------
+        self : object
+            The estimator, with ``cluster_names_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from manyview import ConcatKMeans
+        >>> views = [np.array([[0.0], [0.1], [5.0], [9.0]])]
+        >>> model = ConcatKMeans(n_clusters=3, random_state=0).fit(views)
+        >>> first, third, fourth = model.labels_[[0, 2, 3]]
+        >>> named = model.rename_clusters({first: "low", third: "high", fourth: "high"})
+        >>> named.named_labels().tolist()
+        ['low', 'low', 'high', 'high']
+        """
+        found = self._cluster_names()
+        for cluster, name in names.items():
+            check_name(cluster, name, len(found))
+            found[cluster] = name
+        self.cluster_names_ = found
+        return self
+
+    def named_labels(self, labels: Any = None) -> np.ndarray[Any, Any]:
+        """Labels as the names of their clusters.
+
+        Parameters
+        ----------
+        labels : array-like of int, default=None
+            Clusters as from `predict`; None takes ``labels_``.
+
+        Returns
+        -------
+        names : ndarray of str
+            The cluster's name, or "noise" for -1.
+        """
+        labels = self.labels_ if labels is None else np.asarray(labels)
+        # The last one is what -1 points to.
+        return np.asarray(np.array([*self._cluster_names(), NOISE])[labels])
+
+    def _cluster_names(self) -> list[str]:
+        check_is_fitted(self)
+        names = getattr(self, "cluster_names_", None)
+        return list(names or default_names(self._n_found()))
+
+    def _n_found(self) -> int:
+        """Clusters of the fit: `n_clusters` may have been set anew since."""
+        return int(self.labels_.max()) + 1
+
+    def _named(self, clustering: Clustering) -> Clustering:
+        names = getattr(self, "cluster_names_", None)
+        return clustering if names is None else name_clusters(clustering, names)
+
+    def _clustering(self, views: ViewSet, rows: Any = None) -> Clustering:
         """Labels and distances of the samples of the fit.
 
-        `prepared` is what `_prepare` made of the views, or None. A method without
+        `rows` are those that the solver saw, if they are at hand. A method without
         centres has no distances of its own: its labels are measured by cluster means.
         """
         weights = getattr(self, "view_weights_", None)
         return label_clustering(views, self.labels_, weights)
 
     def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> Any:
-        """Set all fitted attributes; returns the views and what `_prepare` made."""
-        from manyview._solvers._restarts import choose_restart
-
+        """Set all fitted attributes; returns the views and what the solver saw."""
         views = self._check_views(X, reset=True)
-        prepared = self._prepare(views)
+        rows = self._open_for_fit(views)
+        solve = self._solver(views, rows)
         self._warn_of_duplicates(views)
-        seeds = self._restart_seeds()
-        tell = on_iteration or report_progress(self.verbose)
+        tell = on_iteration or (write_progress if self.verbose else None)
 
         def run(restart: int, seed: int) -> Any:
             listen = None if tell is None else partial(tell, restart)
-            return self._solve(prepared, np.random.RandomState(seed), listen)
+            source = np.random.RandomState(seed)
+            return solve(random_state=source, on_iteration=listen)
 
+        # Threads share the views; kernels and matrix products release the lock.
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        starts = [delayed(run)(*start) for start in enumerate(self._restart_seeds())]
         # Restarts side by side get one BLAS thread each: more would only crowd each
-        # other out. Not set inside the generator, which an exception keeps alive.
-        with one_blas_thread() if self._crowds_blas() else nullcontext():
-            best = choose_restart(self._run_restarts(run, seeds))
+        # other out.
+        crowded = self._small_products or effective_n_jobs(self.n_jobs) > 1
+        with one_blas_thread() if crowded else nullcontext():
+            best = choose_restart(parallel(starts))
         self._store(best)
-        self._assess_fit(prepared)
+        self._assess_fit(rows)
         self._warn_unless_converged(best)
-        return views, prepared
-
-    def _prepare(self, views: ViewSet) -> Any:
-        """What every restart works on: scaled rows, graphs, kernels."""
-        return self._open_for_fit(views)
+        return views, rows
 
     def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
         """What the solver sees of the views; remembers how new samples get there."""
         self.scales_, rows = scaled_rows(self._used(views), self.scale)
         return rows
 
-    def _solve(
-        self,
-        prepared: Any,
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> SolverResult:
-        """One restart."""
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+        """What runs a restart, called with `random_state` and `on_iteration`."""
         raise NotImplementedError
 
     def _store(self, result: Any) -> None:
         """Set the fitted attributes."""
-        self.labels_ = result.labels
-        self.n_iter_ = result.n_iter
-        self.history_ = result.history
+        for name in self._kept:
+            setattr(self, f"{name}_", getattr(result, name))
 
-    def _assess_fit(self, prepared: Any) -> None:
+    def _assess_fit(self, rows: tuple[Rows, ...]) -> None:
         """Set what is known of the samples beyond their labels, by default nothing."""
 
     def _used(self, views: ViewSet) -> ViewSet:
@@ -233,20 +304,7 @@ class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimat
         views = super()._check_views(X, reset=reset)
         if reset:
             self._check_cluster_count(views.n_samples)
-        if self._needs_every_view:
-            self._reject_missing(views)
         return views
-
-    def _reject_missing(self, views: ViewSet) -> None:
-        for name, present in zip(views.names, views.present, strict=True):
-            if not present.all():
-                row = int(np.flatnonzero(~present)[0])
-                msg = (
-                    f"{type(self).__name__} needs every sample in every view, but row "
-                    f"{row} of view {name!r} is missing (NaN throughout). Drop or "
-                    "impute such rows, or use a method that takes them, e.g. NSMVC."
-                )
-                raise ViewError(msg)
 
     def _check_cluster_count(self, n_samples: int) -> None:
         if self.n_clusters > n_samples:
@@ -260,26 +318,6 @@ class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimat
         """One seed per restart, drawn up front: the order of running cannot matter."""
         source = random_source(self.random_state)
         return [int(s) for s in source.randint(2**31 - 1, size=self._n_restarts())]
-
-    def _run_restarts(
-        self, run: Callable[[int, int], Any], seeds: Sequence[int]
-    ) -> Iterator[Any]:
-        """Results of ``run(restart, seed)``, in order, as they come.
-
-        Threads share the views; kernels and matrix products release the lock.
-        """
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        yield from parallel(
-            delayed(run)(restart, seed) for restart, seed in enumerate(seeds)
-        )
-
-    def _crowds_blas(self) -> bool:
-        """Whether more than one BLAS thread would slow the restarts down."""
-        return bool(effective_n_jobs(self.n_jobs) > 1)
-
-    def _threads_per_restart(self) -> int:
-        crowded = self._n_restarts() > 1 and effective_n_jobs(self.n_jobs) > 1
-        return 1 if crowded else available_threads()
 
     def _warn_of_duplicates(self, views: ViewSet) -> None:
         from manyview._numerics._distinct import count_distinct_rows
@@ -300,6 +338,15 @@ class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimat
                 "labels settled. Raise max_iter."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+        # Of a method that clusters eigenvectors.
+        if not getattr(result, "settled", True):
+            msg = (
+                f"The eigenvectors behind {type(self).__name__}'s labels are "
+                "approximate: the eigensolver stopped at its iteration limit. The "
+                "graph may be close to falling into more pieces than n_clusters; try "
+                "another n_clusters, scale or number of neighbours."
+            )
+            warnings.warn(msg, ConvergenceWarning, stacklevel=5)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -308,48 +355,10 @@ class BaseMultiViewClusterer(NamedClusters, ViewInput, ClusterMixin, BaseEstimat
         return tags
 
 
-def report_progress(verbose: int) -> OnRestartIteration | None:
-    """A callback that writes every iteration to stderr, or None if not verbose."""
-    if not verbose:
-        return None
-
-    def tell(restart: int, record: IterationRecord) -> None:
-        sys.stderr.write(
-            f"restart {restart + 1}  stage {record.stage}  iteration "
-            f"{record.iteration:>3}  objective {record.objective:.6g}  "
-            f"moved {record.n_moved}\n"
-        )
-
-    return tell
-
-
-def as_labels(init: Any, n_samples: int, n_clusters: int) -> np.ndarray[Any, Any]:
-    """Check starting labels: one whole number in [0, n_clusters) per sample."""
-    labels = np.asarray(init)
-    if labels.shape != (n_samples,):
-        msg = (
-            f"init labels have shape {labels.shape}, expected ({n_samples},): "
-            "one label per sample."
-        )
-        raise ViewError(msg)
-    if labels.dtype.kind not in "iu":
-        msg = (
-            f"init labels have dtype {labels.dtype}, expected whole numbers from 0 to "
-            f"{n_clusters - 1}. Encode them first, e.g. with numpy.unique."
-        )
-        raise ViewError(msg)
-    found = np.unique(labels)
-    if found[0] < 0 or found[-1] >= n_clusters:
-        msg = (
-            f"init labels run from {found[0]} to {found[-1]}, expected 0 to "
-            f"{n_clusters - 1} for n_clusters={n_clusters}."
-        )
-        raise ViewError(msg)
-    if len(found) < n_clusters:
-        msg = (
-            f"init labels use {len(found)} of n_clusters={n_clusters} clusters. "
-            "Every cluster needs a first member."
-        )
-        raise ViewError(msg)
-    # Kernels know the machine's own integers only.
-    return labels.astype(np.intp, copy=False)
+def write_progress(restart: int, record: IterationRecord) -> None:
+    """Write an iteration to stderr."""
+    sys.stderr.write(
+        f"restart {restart + 1}  stage {record.stage}  iteration "
+        f"{record.iteration:>3}  objective {record.objective:.6g}  "
+        f"moved {record.n_moved}\n"
+    )

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview.cluster._centroids import (
-    DRAWN_STARTS,
-    CentroidClusterer,
-)
-
-if TYPE_CHECKING:
-    from manyview._rows import Rows
-    from manyview._solvers._weighted import CentroidResult
+from manyview.cluster._base import Solver
+from manyview.cluster._centroids import CentroidClusterer
 
 
 class CAMVC(CentroidClusterer):
@@ -37,55 +31,27 @@ class CAMVC(CentroidClusterer):
         Share of the samples within the cap of a view, measured once after the first
         iteration. With 1 there is no cap.
     init : {"random", "k-means++"}, default="random"
-        ``"random"`` draws labels uniformly, as published. ``"k-means++"`` seeds on
-        the fused, scaled views.
+        Labels drawn uniformly, as published, or seeds on the fused, scaled views.
     max_iter : int, default=100
         Most iterations of one restart.
     tol : float, default=1e-06
         Relative change of the objective at which a restart stops.
-    n_init : int, default=10
-        Number of restarts. The one that leaves the smallest share of the views'
-        scatter unexplained wins; labels play no part in that choice.
-    scale : str or None, default="auto"
-        How views are made comparable, as in `NSMVC`.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+    n_init, scale, view_sizes, random_state, verbose
+        As in `NSMVC`.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample, by the same score as in `predict`.
-    membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`. Not kept, like
-        ``outlier_score_``, for more than 4 million samples times clusters.
-    outlier_score_ : ndarray of shape (n_samples,)
-        Mean over a sample's views of its distance to the own centre, less that of a
-        typical member, in robust standard deviations.
-    cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
-        Centres per view, in the view's own units (with ``"l2"`` scaling, means of
-        unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view; they add up to 1.
-    unexplained_ : ndarray of shape (n_views,)
-        Share of each view's scatter left within clusters; 1 for a constant view.
     objective_ : float
         Weighted sum of the capped distances.
-    n_iter_ : int
-        Iterations of the chosen restart.
-    history_ : tuple of IterationRecord
-        One record per iteration of the chosen restart.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    n_iter_, history_ : int and tuple of IterationRecord
+        Iterations of the chosen restart, and a record of each.
+    membership_, outlier_score_, cluster_centers_, unexplained_, scales_, \
+view_names_, n_features_in_, feature_names_in_
+        As in `NSMVC`.
 
     Notes
     -----
@@ -93,21 +59,18 @@ class CAMVC(CentroidClusterer):
     distance of sample i to its centre in view v and the weights ``a_v`` are positive
     and add up to 1.
 
-    1. Labels at random, all weights equal.
-    2. Centres become weighted means, samples go to the cluster of least weighted
-       squared distance.
-    3. After the first iteration the caps are set, and stay.
-    4. View weights in closed form from the capped sums; sample weights
-       ``a_v ** g / (2 e_vi)`` within the cap and 0 beyond. Go to 2.
+    1. Centres become weighted means, samples go to the cluster of least weighted
+       squared distance. After the first iteration the caps are set, and stay.
+    2. View weights in closed form from the capped sums; sample weights
+       ``a_v ** g / (2 e_vi)`` within the cap and 0 beyond. Go to 1.
 
     With the caps fixed the objective never rises. `predict` leaves the caps out:
     every new sample has a nearest cluster.
 
-    Reconstruction: no code of the authors is public. The objective follows their
-    description and the two methods it is built from, robust multi-view k-means and
-    capped-norm matrix factorisation. The rule for the cap and its share of 0.9 are
-    ours. Distances below 1e-8 of a view's spread count as that much; a constant view
-    gets no weight; samples that are outliers in all views keep their label.
+    Reconstruction: no code of the authors is public. The rule for the cap and its
+    share of 0.9 are ours. Distances below 1e-8 of a view's spread count as that much;
+    a constant view gets no weight; samples that are outliers in all views keep their
+    label.
 
     References
     ----------
@@ -120,16 +83,14 @@ class CAMVC(CentroidClusterer):
     >>> from manyview.cluster import CAMVC
     >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
     >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
-    >>> labels = CAMVC(n_clusters=2, random_state=0).fit_predict([sound, light])
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
+    >>> CAMVC(n_clusters=2, random_state=0).fit_predict([sound, light]).tolist()
+    [1, 1, 0, 0]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidClusterer._parameter_constraints,
         "weight_exponent": [Interval(Real, 1, None, closed="neither")],
         "kept_share": [Interval(Real, 0, 1, closed="right")],
-        "init": DRAWN_STARTS,
     }
 
     def __init__(
@@ -147,33 +108,20 @@ class CAMVC(CentroidClusterer):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
         self.weight_exponent = weight_exponent
         self.kept_share = kept_share
         self.init = init
         self.max_iter = max_iter
         self.tol = tol
-        self.n_init = n_init
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
-    def _solve(
-        self,
-        prepared: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> CentroidResult:
+    def _loop(self) -> Solver:
         from manyview._solvers._camvc import solve_camvc
-        from manyview._solvers._weighted import draw_start
 
-        return solve_camvc(
-            prepared,
-            draw_start(self.init, prepared, self.n_clusters, random_state),
+        return partial(
+            solve_camvc,
             weight_exponent=self.weight_exponent,
             kept_share=self.kept_share,
             max_iter=self.max_iter,
             tol=self.tol,
-            on_iteration=on_iteration,
         )

@@ -15,13 +15,7 @@ import numpy as np
 from manyview._scaling import learn_scales
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import ViewSet
-from manyview.cluster._membership import (
-    confidence_of,
-    learn_spread,
-    measure,
-    outlier_scores,
-    soft_membership,
-)
+from manyview.cluster._membership import measure
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
@@ -81,7 +75,8 @@ class Clustering:
     @property
     def confidence(self) -> FloatArray:
         """(n_samples,), membership in the own cluster."""
-        return confidence_of(self.membership, self.nearest)
+        own = np.take_along_axis(self.membership, self.nearest[:, None], axis=1)
+        return np.asarray(own[:, 0])
 
 
 def label_clustering(
@@ -89,11 +84,13 @@ def label_clustering(
     labels: Any,
     view_weights: FloatArray | None = None,
     n_clusters: int | None = None,
+    assessed: tuple[FloatArray, FloatArray] | None = None,
 ) -> Clustering:
     """Any labelling of `views`, measured by the cluster means of the scaled views.
 
     Views are scaled by the ``"auto"`` rule and count the same in the fused distance.
     n_clusters : None takes the largest label for the last cluster.
+    assessed : membership and outlier scores, if others than those of the means.
     """
     from manyview._rows import open_views
     from manyview._solvers._cluster_sums import member_sums
@@ -104,14 +101,16 @@ def label_clustering(
     n_clusters = n_clusters or int(labels.max()) + 1
     equal = np.full(len(rows), 1.0 / len(rows))
     centers = member_sums(rows, labels.astype(np.int32), n_clusters).means()
-    measured = measure(rows, centers, equal, labels, plain=False)
-    spread = learn_spread(measured, labels, about_mean=True)
+    if assessed is None:
+        measured = measure(rows, centers, equal, labels, plain=False, about_mean=True)
+        assessed = measured.assess(measured.spread(), len(rows))
+    membership, outlier_score = assessed
     return Clustering(
         views=views,
         assigned=labels,
         noise=np.zeros(len(labels), dtype=bool),
-        membership=soft_membership(measured.scores, labels, spread.temperature),
-        outlier_score=outlier_scores(measured, labels, spread, len(rows)),
+        membership=membership,
+        outlier_score=outlier_score,
         names=default_names(n_clusters),
         groups=np.arange(n_clusters),
         rows=rows,

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
-from manyview._typing import FloatArray, IntArray
+from manyview._typing import FloatArray
 from manyview._views import ViewSet
-from manyview.cluster._anchors import KernelClusterer
-from manyview.cluster._spectral import SpectralClusterer
+from manyview.cluster._base import Solver
+from manyview.cluster._pairs import PairwiseClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._spectral import SpectralResult
 
 
-class CoReg(SpectralClusterer, KernelClusterer):
+class CoReg(PairwiseClusterer):
     """Centroid-based co-regularised spectral clustering.
 
     Draws the spectral embeddings of all views towards a shared one, which is then
@@ -36,27 +35,18 @@ class CoReg(SpectralClusterer, KernelClusterer):
         one value for all views or one per view, all positive.
     n_rounds : int, default=5
         Number of rounds.
-    n_init : int, default=10
-        Runs of k-means on the embedding; the one with the smallest inertia gives the
-        labels. The embedding itself does not depend on chance.
-    n_local_trials : int or None, default=None
-        Candidates for each seed of k-means++; the one that leaves the least distance
-        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
+    n_init, n_local_trials
+        As in `AMGL`.
     n_anchors : int or "auto", default="auto"
         Samples that all others are compared with in every view. If there are no more
         samples than this, all pairs are compared; of more, this many are drawn, and
         similarities follow from those to the drawn ones. ``"auto"`` compares all pairs
         of up to 5,000 samples and draws 500 of more, at least two per cluster.
-        ``n_anchors_`` tells which it was.
     scale : str or None, default="auto"
         Scaling of each view before its kernel, as in `NSMVC`. The authors' code
         takes the features as they are, which is None.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the anchors and of the k-means starts on the embedding.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+    view_sizes, random_state, verbose
+        As in `NSMVC`.
 
     Attributes
     ----------
@@ -68,18 +58,10 @@ class CoReg(SpectralClusterer, KernelClusterer):
         Value of the problem below after the last round; it is maximised.
     n_anchors_ : int
         Samples that all were compared with: ``n_samples`` if all pairs were.
-    n_iter_ : int
-        Number of rounds.
-    history_ : tuple of IterationRecord
-        One record per round. The objective never falls.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    n_iter_, history_ : int and tuple of IterationRecord
+        Number of rounds, and a record of each. The objective never falls.
+    scales_, view_names_, n_features_in_, feature_names_in_
+        As in `NSMVC`.
 
     Notes
     -----
@@ -87,18 +69,14 @@ class CoReg(SpectralClusterer, KernelClusterer):
     matrices with ``n_clusters`` orthonormal columns, where ``L_v`` is the normalised
     Gaussian affinity of view v (bandwidth: median of all distances).
 
-    1. ``U_v``: leading eigenvectors of ``L_v``.
-    2. ``U*``: leading left singular vectors of ``[sqrt(lambda_v) U_v]`` side by side.
-    3. ``U_v``: leading eigenvectors of ``L_v + lambda_v U* U*'``, a sum that is never
-       formed from 400 samples on (Lanczos). Go to 2 for the next round.
-    4. k-means on the rows of the last ``U*``, set to unit length. As in the authors'
-       code, ``U*`` is not refreshed after the last step 3.
+    The rounds alternate between ``U*``, the leading left singular vectors of
+    ``[sqrt(lambda_v) U_v]`` side by side, and ``U_v``, the leading eigenvectors of
+    ``L_v + lambda_v U* U*'``. k-means on the rows of the last ``U*``, set to unit
+    length, gives the labels.
 
-    With anchors (see ``n_anchors``) the kernel is ``K_v = C_v W_v^+ C_v'``, where
+    With anchors the kernel is ``K_v = C_v W_v^+ C_v'`` (Nystrom's method), where
     ``C_v`` are the similarities of all samples to the anchors and ``W_v`` those among
-    the anchors (Nystrom's method). It is kept as a factor with at most one column per
-    anchor, and eigenvectors follow from matrices of that size. The bandwidth is the
-    median distance of the anchors.
+    the anchors. The bandwidth is the median distance of the anchors.
 
     Deviations from the paper:
 
@@ -120,16 +98,15 @@ class CoReg(SpectralClusterer, KernelClusterer):
     >>> from manyview.cluster import CoReg
     >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
     >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
-    >>> labels = CoReg(n_clusters=2, random_state=0).fit_predict([sound, light])
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
+    >>> CoReg(n_clusters=2, random_state=0).fit_predict([sound, light]).tolist()
+    [0, 0, 1, 1]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClusterer._parameter_constraints,
+        **PairwiseClusterer._parameter_constraints,
         "coupling": [Interval(Real, 0, None, closed="neither"), "array-like"],
-        "n_rounds": [Interval(Integral, 1, None, closed="left")],
     }
+    _kept = (*PairwiseClusterer._kept, "embedding", "objective")
 
     def __init__(
         self,
@@ -145,63 +122,36 @@ class CoReg(SpectralClusterer, KernelClusterer):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
         self.coupling = coupling
         self.n_rounds = n_rounds
-        self.n_init = n_init
         self.n_local_trials = n_local_trials
         self.n_anchors = n_anchors
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
-    def _prepare(
-        self, views: ViewSet
-    ) -> tuple[tuple[Rows, ...], FloatArray, IntArray | None]:
-        coupling = _per_view(self.coupling, len(views.arrays))
-        anchors = self._draw_anchors(views.n_samples)
-        return self._open_for_fit(views), coupling, anchors
-
-    def _solve(
-        self,
-        prepared: tuple[tuple[Rows, ...], FloatArray, IntArray | None],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> SpectralResult:
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
         from manyview._solvers._coreg import solve_coreg
 
-        rows, coupling, anchors = prepared
-        return solve_coreg(
+        return partial(
+            solve_coreg,
             rows,
             self.n_clusters,
-            random_state,
-            coupling=coupling,
+            coupling=_per_view(self.coupling, len(rows)),
             n_rounds=self.n_rounds,
             n_init=self.n_init,
             n_local_trials=self.n_local_trials,
-            anchors=anchors,
-            on_iteration=on_iteration,
+            anchors=self._draw_anchors(views.n_samples),
         )
-
-    def _store(self, best: SpectralResult) -> None:
-        super()._store(best)
-        self.objective_ = best.objective
 
 
 def _per_view(coupling: float | Sequence[float], n_views: int) -> FloatArray:
     """(n_views,), the coupling of each view."""
     values = np.asarray(coupling)
-    if values.shape not in ((), (n_views,)) or values.dtype.kind not in "iuf":
+    fits = values.shape in ((), (n_views,)) and values.dtype.kind in "iuf"
+    if not fits or not (np.isfinite(values) & (values > 0)).all():
         msg = (
             f"coupling={coupling!r} should be one number, or one per view, of which "
-            f"there are {n_views}."
-        )
-        raise ViewError(msg)
-    if not (np.isfinite(values) & (values > 0)).all():
-        msg = (
-            f"coupling={coupling!r} should be positive and finite throughout. "
-            "Leave out a view that is not to take part."
+            f"there are {n_views}, positive and finite throughout. Leave out a view "
+            "that is not to take part."
         )
         raise ViewError(msg)
     return np.full(n_views, values, dtype=np.float64)

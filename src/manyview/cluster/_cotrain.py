@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval, StrOptions
-from manyview._typing import IntArray
 from manyview._views import ViewSet
-from manyview.cluster._anchors import KernelClusterer
-from manyview.cluster._spectral import SpectralClusterer
+from manyview.cluster._base import Solver
+from manyview.cluster._pairs import PairwiseClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._cotrain import CoTrainResult
 
 
-class CoTrain(SpectralClusterer, KernelClusterer):
+class CoTrain(PairwiseClusterer):
     """Co-trained spectral clustering.
 
     Filters the similarities of each view through the leading eigenvectors of the other
@@ -38,28 +36,9 @@ class CoTrain(SpectralClusterer, KernelClusterer):
         Number of rounds. It is the stopping rule: the rounds need not converge.
     output : "concat" or int, default="concat"
         Embedding that gives ``labels_``: those of all views side by side, or that of
-        one view, by its index. ``view_labels_`` has the labels of every view.
-    n_init : int, default=10
-        Runs of k-means on the embedding; the one with the smallest inertia gives the
-        labels. The embedding itself does not depend on chance.
-    n_local_trials : int or None, default=None
-        Candidates for each seed of k-means++; the one that leaves the least distance
-        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
-    n_anchors : int or "auto", default="auto"
-        Samples that all others are compared with in every view. If there are no more
-        samples than this, all pairs are compared; of more, this many are drawn, and
-        similarities follow from those to the drawn ones. ``"auto"`` compares all pairs
-        of up to 5,000 samples and draws 500 of more, at least two per cluster.
-        ``n_anchors_`` tells which it was.
-    scale : str or None, default="auto"
-        Scaling of each view before its kernel, as in `NSMVC`. The authors' code
-        takes the features as they are, which is None.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the anchors and of the k-means starts on the embedding.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+        one view, by its index.
+    n_init, n_local_trials, n_anchors, scale, view_sizes, random_state, verbose
+        As in `CoReg`.
 
     Attributes
     ----------
@@ -69,20 +48,10 @@ class CoTrain(SpectralClusterer, KernelClusterer):
         Clusters found in each view's own embedding. Numbering differs between views.
     embedding_ : ndarray of shape (n_samples, n_components)
         The rows that were clustered: ``n_clusters`` columns per view in use.
-    n_anchors_ : int
-        Samples that all were compared with: ``n_samples`` if all pairs were.
-    n_iter_ : int
-        Number of rounds.
-    history_ : tuple of IterationRecord
-        One record per round; the objective is NaN, as there is none.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    n_iter_, history_ : int and tuple of IterationRecord
+        Number of rounds, and a record of each; the objective is NaN, as there is none.
+    n_anchors_, scales_, view_names_, n_features_in_, feature_names_in_
+        As in `CoReg`.
 
     Notes
     -----
@@ -96,15 +65,6 @@ class CoTrain(SpectralClusterer, KernelClusterer):
        eigenvectors of ``NORM(S_v)``.
     3. k-means on the first ``n_clusters`` columns of the ``U_v``, rows set to unit
        length.
-
-    ``S_v`` has low rank, so its eigenvectors come from a small dense problem; only
-    step 1 works on n x n eigenproblems (Lanczos from 400 samples on).
-
-    With anchors (see ``n_anchors``) the kernel is ``K_v = C_v W_v^+ C_v'``, where
-    ``C_v`` are the similarities of all samples to the anchors and ``W_v`` those among
-    the anchors (Nystrom's method). It is kept as a factor with at most one column per
-    anchor, and eigenvectors follow from matrices of that size. The bandwidth is the
-    median distance of the anchors.
 
     Deviations from the paper:
 
@@ -128,17 +88,16 @@ class CoTrain(SpectralClusterer, KernelClusterer):
     >>> from manyview.cluster import CoTrain
     >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
     >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
-    >>> labels = CoTrain(n_clusters=2, random_state=0).fit_predict([sound, light])
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
+    >>> CoTrain(n_clusters=2, random_state=0).fit_predict([sound, light]).tolist()
+    [0, 0, 1, 1]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClusterer._parameter_constraints,
+        **PairwiseClusterer._parameter_constraints,
         "subspace_ratio": [Interval(Real, 1, None, closed="left")],
-        "n_rounds": [Interval(Integral, 1, None, closed="left")],
         "output": [StrOptions({"concat"}), Interval(Integral, 0, None, closed="left")],
     }
+    _kept = (*PairwiseClusterer._kept, "embedding", "view_labels")
 
     def __init__(
         self,
@@ -155,50 +114,30 @@ class CoTrain(SpectralClusterer, KernelClusterer):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
         self.subspace_ratio = subspace_ratio
         self.n_rounds = n_rounds
         self.output = output
-        self.n_init = n_init
         self.n_local_trials = n_local_trials
         self.n_anchors = n_anchors
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
-    def _prepare(self, views: ViewSet) -> tuple[tuple[Rows, ...], IntArray | None]:
-        n_views = len(views.arrays)
-        if not isinstance(self.output, str) and self.output >= n_views:
-            msg = (
-                f"output={self.output} is not the index of a view: there are "
-                f"{n_views}, counted from 0. Use a smaller index or 'concat'."
-            )
-            raise ViewError(msg)
-        return self._open_for_fit(views), self._draw_anchors(views.n_samples)
-
-    def _solve(
-        self,
-        prepared: tuple[tuple[Rows, ...], IntArray | None],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> CoTrainResult:
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
         from manyview._solvers._cotrain import solve_cotrain
 
-        rows, anchors = prepared
-        return solve_cotrain(
+        if not isinstance(self.output, str) and self.output >= len(rows):
+            msg = (
+                f"output={self.output} is not the index of a view: there are "
+                f"{len(rows)}, counted from 0. Use a smaller index or 'concat'."
+            )
+            raise ViewError(msg)
+        return partial(
+            solve_cotrain,
             rows,
             self.n_clusters,
-            random_state,
             subspace_ratio=self.subspace_ratio,
             n_rounds=self.n_rounds,
             output=self.output,
             n_init=self.n_init,
             n_local_trials=self.n_local_trials,
-            anchors=anchors,
-            on_iteration=on_iteration,
+            anchors=self._draw_anchors(views.n_samples),
         )
-
-    def _store(self, best: CoTrainResult) -> None:
-        super()._store(best)
-        self.view_labels_ = best.view_labels

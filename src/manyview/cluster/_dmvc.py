@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._views import ViewSet
+from manyview.cluster._base import Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._weighted import CentroidResult
+    from manyview._solvers._dmvc import LayeredStart
 
 
 class DMVC(CentroidClusterer):
@@ -36,77 +37,45 @@ class DMVC(CentroidClusterer):
         Most iterations of one restart.
     tol : float, default=1e-07
         Relative change of the objective at which a restart stops.
-    n_init : int, default=10
-        Number of restarts. The one that leaves the smallest share of the views'
-        scatter unexplained wins; labels play no part in that choice.
-    scale : str or None, default="auto"
-        How views are made comparable, as in `NSMVC`.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+    n_init, scale, view_sizes, random_state, verbose
+        As in `NSMVC`.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample, by the same score as in `predict`.
-    membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`. Not kept, like
-        ``outlier_score_``, for more than 4 million samples times clusters.
-    outlier_score_ : ndarray of shape (n_samples,)
-        Mean over a sample's views of its distance to the own centre, less that of a
-        typical member, in robust standard deviations.
     cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
         Centres per view, the product of its factors, in the view's own units (with
         ``"l2"`` scaling, of unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view, ``1 / (2 sqrt(sum_i e_vi))``, made to add up to 1.
-    unexplained_ : ndarray of shape (n_views,)
-        Share of each view's scatter left within clusters; 1 for a constant view.
     objective_ : float
         Summed roots of the views' distances.
-    n_iter_ : int
-        Iterations of the chosen restart.
-    history_ : tuple of IterationRecord
-        One record per iteration of the chosen restart.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    n_iter_, history_ : int and tuple of IterationRecord
+        Iterations of the chosen restart, and a record of each.
+    membership_, outlier_score_, unexplained_, scales_, view_names_, n_features_in_, \
+feature_names_in_
+        As in `NSMVC`.
 
     Notes
     -----
     Minimises ``sum_v sqrt(sum_i e_vi)``, where ``e_vi = ||x_vi - Q_v[:, z(i)]||`` and
     the centres ``Q_v = Z_v1 Z_v2 ... Z_vr`` are a product of factors.
 
-    1. Per view, k-means on the rows, then its clusters are merged at random into as
-       many groups of about equal size as the next layer is wide, and so on. Clusters
-       are not matched between views.
-    2. Per view, each factor is refitted by weighted least squares, the others fixed;
-       in the first iteration to the view's own clusters, then to the shared ones.
-    3. Samples go to the cluster of least weighted squared distance.
-    4. View weights ``a_v = 1 / (2 sqrt(sum_i e_vi))``, sample weights
-       ``a_v / (2 e_vi)``. Go to 2.
-
-    If no layer is narrower than the number of clusters, the product can be any
-    matrix, and centres are weighted means: depth then shapes the start alone.
+    In turn, each factor is refitted by weighted least squares, the others fixed,
+    samples go to the cluster of least weighted squared distance, and view weights
+    ``a_v = 1 / (2 sqrt(sum_i e_vi))`` and sample weights ``a_v / (2 e_vi)`` follow. If
+    no layer is narrower than the number of clusters, the product can be any matrix,
+    and centres are weighted means: depth then shapes the start alone.
 
     Deviations from the authors' code:
 
-    - The residuals of step 4 use the new memberships; the code's are one step old,
-      and its objective is therefore not monotone.
+    - Weights follow from the new memberships; the code's are one step old, and its
+      objective is therefore not monotone.
     - Of several least-squares solutions for a wide layer the one nearest to its
       present value is taken.
-    - The code's k-means start is not public. Here the first layer runs once, for at
-      most 20 Lloyd iterations. The indicators of a layer are all equally far apart, so
-      that k-means on them puts most samples into one cluster: they are merged at
-      random, balanced by size. Factors are least-squares fits.
+    - The code's k-means start is not public. Here each view starts from k-means on its
+      rows, whose clusters are merged at random, balanced by size, layer by layer.
     - At the end every sample goes to the nearest centres by the view weights, as new
       samples do.
     - Distances below 1e-8 of a view's spread count as that much; a constant view gets
@@ -123,9 +92,8 @@ class DMVC(CentroidClusterer):
     >>> from manyview.cluster import DMVC
     >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
     >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
-    >>> labels = DMVC(n_clusters=2, random_state=0).fit_predict([sound, light])
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
+    >>> DMVC(n_clusters=2, random_state=0).fit_predict([sound, light]).tolist()
+    [0, 0, 1, 1]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -146,39 +114,29 @@ class DMVC(CentroidClusterer):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
         self.layers = layers
         self.max_iter = max_iter
         self.tol = tol
-        self.n_init = n_init
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
-    def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _loop(self) -> Solver:
+        from manyview._solvers._dmvc import solve_dmvc
+
+        return partial(solve_dmvc, max_iter=self.max_iter, tol=self.tol)
+
+    def _start(
+        self,
+        views: ViewSet,
+        rows: tuple[Rows, ...],
+        random_state: np.random.RandomState,
+    ) -> tuple[LayeredStart, ...]:
+        from manyview._solvers._dmvc import start_layers
+
         if not all(isinstance(width, Integral) and width > 0 for width in self.layers):
             msg = (
                 f"layers={self.layers!r} must be positive whole numbers: the widths of "
                 "the layers before the last."
             )
             raise ViewError(msg)
-        return self._open_for_fit(views)
-
-    def _solve(
-        self,
-        prepared: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> CentroidResult:
-        from manyview._solvers._dmvc import solve_dmvc, start_layers
-
         widths = tuple(int(width) for width in self.layers)
-        starts = start_layers(prepared, self.n_clusters, widths, random_state)
-        return solve_dmvc(
-            prepared,
-            starts,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            on_iteration=on_iteration,
-        )
+        return start_layers(rows, self.n_clusters, widths, random_state)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from manyview._numerics._pacing import separation_shares, view_slopes
 from manyview._random import random_source
 from manyview._results import NSMVCResult
 from manyview._scaling import ViewScale, learn_scales
@@ -49,12 +50,8 @@ class GraphNSMVC(NSMVC):
     n_anchors : int, default=2000
         Samples that graphs are learned from. Up to this many, all samples are anchors;
         of more, a random part is, and the others are placed by their nearest anchors.
-    pace_start : float in [0, 1], default=0.5
-        Where between the smallest and the largest loss the first threshold lies.
-    n_paces : int, default=6
-        Number of paces until every sample takes part.
-    max_iter : int, default=50
-        Most iterations within one pace.
+    pace_start, n_paces, max_iter
+        As in `NSMVC`.
     n_init : int, default=2
         Number of restarts. The one that leaves the smallest share of the embeddings'
         scatter unexplained wins; labels play no part in that choice. A start given as
@@ -64,30 +61,13 @@ class GraphNSMVC(NSMVC):
         As in `NSMVC`, on the embeddings. A callable gets the views themselves.
     scale : str or None, default="auto"
         How features are made comparable before distances are taken, as in `NSMVC`.
-    assignment : {"sequential", "majorize"}, default="sequential"
+    assignment, outlier_threshold, view_sizes, n_jobs, random_state, verbose
         As in `NSMVC`.
-    outlier_threshold : float or None, default=None
-        Samples with an ``outlier_score_`` above it get the label -1, noise: they fit
-        no cluster. 5 is a cautious choice. None keeps every sample in a cluster.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    n_jobs : int or None, default=None
-        Restarts run at the same time. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Source of the anchors and the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample; -1 beyond ``outlier_threshold``.
-    membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`. Not kept, like
-        ``outlier_score_``, for more than 4 million samples times clusters.
-    outlier_score_ : ndarray of shape (n_samples,)
-        Mean over a sample's views of its distance to the own centre, less that of a
-        typical member, in robust standard deviations.
     view_weights_ : ndarray of shape (n_views,)
         Effective weight of each view, its share in what separates the clusters; they
         add up to 1. A view counts by its own embedding and by its share in the joint
@@ -105,23 +85,14 @@ class GraphNSMVC(NSMVC):
     exponents_, thresholds_, view_losses_ : ndarray of shape (n_views,)
         Exponent, largest loss and summed loss of each view's embedding at the last
         pace.
-    joined_pace_ : ndarray of shape (n_views, n_samples)
-        Pace at which each sample was first selected; 0 if it lacks the view.
     objective_ : float
         Sum of the losses of all embeddings, each raised to its exponent.
-    n_iter_ : int
-        Iterations of the chosen restart, over all paces.
     history_ : tuple of PaceRecord
         One record per iteration of the chosen restart, over all embeddings: those of
         the views, the joint one and the diffusion coordinates.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    membership_, outlier_score_, joined_pace_, n_iter_, scales_, view_names_, \
+n_features_in_, feature_names_in_
+        As in `NSMVC`.
 
     See Also
     --------
@@ -180,7 +151,6 @@ class GraphNSMVC(NSMVC):
     _private_fitted: ClassVar[frozenset[str]] = NSMVC._private_fitted | {
         "_graph",
         "_embedding_scales",
-        "_slopes",
     }
 
     _spread_about_mean = False
@@ -264,27 +234,25 @@ class GraphNSMVC(NSMVC):
     def _center_scales(self) -> tuple[ViewScale, ...]:
         return self._embedding_scales
 
-    def _store(self, best: NSMVCResult) -> None:
-        from manyview._numerics._pacing import separation_shares, view_slopes
+    def _weights(self, best: NSMVCResult) -> tuple[FloatArray, FloatArray]:
+        n_views = len(self.view_names_)
+        slopes = view_slopes(best.view_losses, best.exponents)
+        # A view takes part in the joint embeddings by its share in the joint graph.
+        own = slopes[:n_views] + self._graph.weights * slopes[n_views:].sum()
+        scatter = best.scatter[:n_views] * self._known_views()
+        return separation_shares(own, scatter, best.unexplained[:n_views]), slopes
 
+    def _known_views(self) -> BoolArray:
+        """(n_views,), False without two different samples: nothing of it counts."""
+        return np.array([graph is not None for graph in self._graph.views])
+
+    def _store(self, best: NSMVCResult) -> None:
         super()._store(best)
         n_views = len(self.view_names_)
-        self._slopes = view_slopes(best.view_losses, best.exponents)
         self.graph_weights_ = self._graph.weights
-        # A view without two different samples has no embedding: nothing of it counts.
-        known = np.array([graph is not None for graph in self._graph.views])
-        # A view takes part in the joint embeddings by its share in the joint graph.
-        slopes = (
-            self._slopes[:n_views] + self.graph_weights_ * self._slopes[n_views:].sum()
-        )
-        self.view_weights_ = separation_shares(
-            slopes, best.scatter[:n_views] * known, best.unexplained[:n_views]
-        )
-        for name in ("exponents_", "thresholds_", "view_losses_", "unexplained_"):
-            setattr(self, name, getattr(self, name)[:n_views])
-        self.unexplained_ = np.where(known, self.unexplained_, 1.0)
-        self.joined_pace_ = best.joined_pace[:n_views]
         self.embedding_names_ = list(embedding_names(self.view_names_))
-
-    def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
-        return self._centers, self._slopes
+        # Attributes of views, not of what all of them make together.
+        for name in ("exponents", "thresholds", "view_losses", "joined_pace"):
+            setattr(self, f"{name}_", getattr(best, name)[:n_views])
+        known, left = self._known_views(), best.unexplained[:n_views]
+        self.unexplained_ = np.where(known, left, 1.0)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
+from manyview._typing import FloatArray
 from manyview._views import ViewSet
+from manyview.cluster._base import Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
+    from manyview._solvers._start import Start
     from manyview._solvers._weighted import CentroidResult
 
 
@@ -24,24 +27,37 @@ class _Lloyd(CentroidClusterer):
 
     _plain_distances = False
 
-    max_iter: int
-    n_local_trials: int | None
-
-    def _solve(
+    def __init__(
         self,
-        prepared: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> CentroidResult:
+        n_clusters: int = 8,
+        *,
+        max_iter: int = 100,
+        n_init: int = 10,
+        n_local_trials: int | None = None,
+        scale: str | None = "auto",
+        view_sizes: Sequence[int] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
+        self.max_iter = max_iter
+        self.n_local_trials = n_local_trials
+
+    def _loop(self) -> Solver:
         from manyview._solvers._kmeans import solve_kmeans
+
+        return partial(solve_kmeans, max_iter=self.max_iter)
+
+    def _start(
+        self,
+        views: ViewSet,
+        rows: tuple[Rows, ...],
+        random_state: np.random.RandomState,
+    ) -> Start:
         from manyview._solvers._start import start_kmeans_plusplus
 
-        start = start_kmeans_plusplus(
-            prepared, self.n_clusters, random_state, self.n_local_trials
-        )
-        return solve_kmeans(
-            prepared, start, max_iter=self.max_iter, on_iteration=on_iteration
-        )
+        n_trials = self.n_local_trials
+        return start_kmeans_plusplus(rows, self.n_clusters, random_state, n_trials)
 
 
 class ConcatKMeans(_Lloyd):
@@ -65,55 +81,29 @@ class ConcatKMeans(_Lloyd):
     scale : str or None, default="auto"
         How views are made comparable, as in `NSMVC`. None joins the raw features, as
         the paper's comparison does; views in large units then decide alone.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+    view_sizes, random_state, verbose
+        As in `NSMVC`.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample.
-    membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`. Not kept, like
-        ``outlier_score_``, for more than 4 million samples times clusters.
-    outlier_score_ : ndarray of shape (n_samples,)
-        Mean over a sample's views of its distance to the own centre, less that of a
-        typical member, in robust standard deviations.
-    cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
-        Centres per view, in the view's own units (with ``"l2"`` scaling, means of
-        unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         The same for all views, adding up to 1: none is preferred.
-    unexplained_ : ndarray of shape (n_views,)
-        Share of each view's scatter left within clusters; 1 for a constant view.
     objective_ : float
         Inertia: summed squared distance to the centres, in scaled units.
-    n_iter_ : int
-        Iterations of the chosen restart.
-    history_ : tuple of IterationRecord
-        One record per iteration of the chosen restart.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    n_iter_, history_ : int and tuple of IterationRecord
+        Iterations of the chosen restart, and a record of each.
+    membership_, outlier_score_, cluster_centers_, unexplained_, scales_, \
+view_names_, n_features_in_, feature_names_in_
+        As in `NSMVC`.
 
     Notes
     -----
-    Minimises ``sum_v sum_i ||x_vi - mu_v,z(i)||^2`` over labels z and centres mu:
-
-    1. K-means++ seeding on the summed squared distances.
-    2. Centres become the means of their samples, samples go to the nearest centre;
-       repeat until no label moves.
-
-    A sample that lacks views is compared in the ones it has. Ties keep the current
-    label, a cluster that runs empty keeps its centre.
+    Minimises ``sum_v sum_i ||x_vi - mu_v,z(i)||^2`` over labels z and centres mu, from
+    k-means++ seeds on the summed squared distances. A sample that lacks views is
+    compared in the ones it has. Ties keep the current label, a cluster that runs empty
+    keeps its centre.
 
     References
     ----------
@@ -126,31 +116,9 @@ class ConcatKMeans(_Lloyd):
     >>> from manyview.cluster import ConcatKMeans
     >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
     >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
-    >>> labels = ConcatKMeans(n_clusters=2, random_state=0).fit_predict([sound, light])
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
+    >>> ConcatKMeans(n_clusters=2, random_state=0).fit_predict([sound, light]).tolist()
+    [0, 0, 1, 1]
     """
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        max_iter: int = 100,
-        n_init: int = 10,
-        n_local_trials: int | None = None,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.n_local_trials = n_local_trials
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
 
 class ViewKMeans(_Lloyd):
@@ -164,55 +132,20 @@ class ViewKMeans(_Lloyd):
         Number of clusters.
     view : int or str, default=0
         The view to cluster: its position, or its name.
-    max_iter : int, default=100
-        Most iterations of one restart.
-    n_init : int, default=10
-        Number of k-means++ starts. The one with the smallest inertia wins.
-    n_local_trials : int or None, default=None
-        Candidates for each seed of k-means++; the one that leaves the least distance
-        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
-    scale : str or None, default="auto"
-        How the view is scaled, as in `NSMVC`. None takes the raw features.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+    max_iter, n_init, n_local_trials, scale, view_sizes, random_state, verbose
+        As in `ConcatKMeans`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
-    membership_ : ndarray of shape (n_samples, n_clusters)
-        Soft membership, largest at the label; see `predict_proba`. Not kept, like
-        ``outlier_score_``, for more than 4 million samples times clusters.
-    outlier_score_ : ndarray of shape (n_samples,)
-        Mean over a sample's views of its distance to the own centre, less that of a
-        typical member, in robust standard deviations.
     view_ : int
         Position of the view that was clustered.
-    cluster_centers_ : list of one ndarray of shape (n_clusters, n_features_v)
-        Centres in the chosen view's own units (with ``"l2"`` scaling, means of
-        unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         One for the chosen view, zero for the others.
-    unexplained_ : ndarray of shape (1,)
-        Share of the chosen view's scatter left within clusters.
-    objective_ : float
-        Inertia: summed squared distance to the centres, in scaled units.
-    n_iter_ : int
-        Iterations of the chosen restart.
-    history_ : tuple of IterationRecord
-        One record per iteration of the chosen restart.
-    scales_ : tuple of one ViewScale
-        Scaling learned for the chosen view.
-    view_names_ : list of str
-        Names of all views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    cluster_centers_, unexplained_, scales_ : list, ndarray and tuple of length 1
+        As in `NSMVC`, of the chosen view alone.
+    labels_, membership_, outlier_score_, objective_, n_iter_, history_, view_names_, \
+n_features_in_, feature_names_in_
+        As in `ConcatKMeans`.
 
     Notes
     -----
@@ -255,31 +188,29 @@ class ViewKMeans(_Lloyd):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.view = view
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.n_local_trials = n_local_trials
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _prepare(self, views: ViewSet) -> tuple[Rows, ...]:
-        self.view_ = self._find_view(views.names)
-        return self._open_for_fit(views)
-
-    def _find_view(self, names: tuple[str, ...]) -> int:
-        if isinstance(self.view, str):
-            if self.view in names:
-                return names.index(self.view)
-        elif self.view < len(names):
-            return int(self.view)
-        msg = (
-            f"view={self.view!r} is none of the {len(names)} views {list(names)}. "
-            "Pass a position from 0, or a name."
+        super().__init__(
+            n_clusters,
+            max_iter=max_iter,
+            n_init=n_init,
+            n_local_trials=n_local_trials,
+            scale=scale,
+            view_sizes=view_sizes,
+            random_state=random_state,
+            verbose=verbose,
         )
-        raise ViewError(msg)
+        self.view = view
+
+    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+        names = list(views.names)
+        chosen = [v for v, name in enumerate(names) if self.view in (v, name)]
+        if not chosen:
+            msg = (
+                f"view={self.view!r} is none of the {len(names)} views {names}. "
+                "Pass a position from 0, or a name."
+            )
+            raise ViewError(msg)
+        self.view_ = chosen[0]
+        return super()._open_for_fit(views)
 
     def _used(self, views: ViewSet) -> ViewSet:
         array, present = views.arrays[self.view_], views.present[self.view_]
@@ -293,7 +224,6 @@ class ViewKMeans(_Lloyd):
             raise ViewError(msg)
         return ViewSet(arrays=(array,), present=(present,), names=(name,))
 
-    def _store(self, best: CentroidResult) -> None:
-        super()._store(best)
-        self.view_weights_ = np.zeros(len(self.view_names_))
-        self.view_weights_[self.view_] = 1.0
+    def _weights(self, best: CentroidResult) -> tuple[FloatArray, FloatArray]:
+        chosen = np.arange(len(self.view_names_)) == self.view_
+        return chosen.astype(np.float64), best.score_weights

@@ -11,13 +11,15 @@ import numpy as np
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
-from manyview.cluster._anchors import KernelClusterer
+from manyview.cluster._base import Solver
+from manyview.cluster._pairs import PairwiseClusterer
 
 if TYPE_CHECKING:
-    from manyview._solvers._mvkkm import MVKKMResult, ViewKernels
+    from manyview._rows import Rows
+    from manyview._solvers._mvkkm import MVKKMResult
 
 
-class MVKKM(KernelClusterer):
+class MVKKM(PairwiseClusterer):
     """Multi-view kernel k-means.
 
     Kernel k-means on a weighted sum of one kernel per view, with view weights that
@@ -45,20 +47,13 @@ class MVKKM(KernelClusterer):
         Number of random restarts; the one with the smallest objective wins. The global
         starts run once.
     n_anchors : int or "auto", default="auto"
-        Samples that all others are compared with in every view. If there are no more
-        samples than this, all pairs are compared; of more, this many are drawn, and
-        similarities follow from those to the drawn ones. ``"auto"`` compares all pairs
-        of up to 5,000 samples and draws 500 of more, at least two per cluster.
-        ``n_anchors_`` tells which it was.
+        Samples that all others are compared with, as in `CoReg`. A linear kernel of no
+        more features than anchors loses nothing.
     scale : str or None, default="auto"
         Scaling of each view before its kernel, as in `NSMVC`. The authors
         standardise features ("zscore"); None takes them as they are.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
-    random_state : int, RandomState instance or None, default=None
-        Source of the anchors and of the random starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
+    view_sizes, random_state, verbose
+        As in `NSMVC`.
 
     Attributes
     ----------
@@ -68,21 +63,11 @@ class MVKKM(KernelClusterer):
         Weight of each view, sum 1; 0 for a constant view.
     objective_ : float
         Value of the problem below.
-    n_anchors_ : int
-        Samples that all were compared with: ``n_samples`` if all pairs were.
-    n_iter_ : int
-        Iterations of kernel k-means of the chosen restart, over all rounds.
-    history_ : tuple of IterationRecord
-        One record per iteration of the chosen restart; ``stage`` counts the rounds.
-        The objective never rises, within rounds and between them.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    n_iter_, history_ : int and tuple of IterationRecord
+        Iterations of kernel k-means of the chosen restart, and a record of each;
+        ``stage`` counts the rounds. The objective never rises.
+    n_anchors_, scales_, view_names_, n_features_in_, feature_names_in_
+        As in `CoReg`.
 
     Notes
     -----
@@ -91,17 +76,9 @@ class MVKKM(KernelClusterer):
     Every kernel is first divided by its mean squared feature-space distance, so that
     scatters compare.
 
-    1. ``w_v = 1 / n_views``; starting labels.
-    2. Kernel k-means on ``sum_v w_v^p K_v`` from the current labels.
-    3. Stop if the objective stands still.
-    4. ``w_v`` in proportion to ``D_v^(-1/(p-1))``; for p = 1 all weight on the smallest
-       ``D_v``. Weights below 1e-5 become 0. Go to 2.
-
-    With anchors (see ``n_anchors``) the kernel is ``K_v = C_v W_v^+ C_v'``, where
-    ``C_v`` are the similarities of all samples to the anchors and ``W_v`` those among
-    the anchors (Nystrom's method). It is kept as a factor with at most one column per
-    anchor. The bandwidth is the median distance of the anchors. A linear kernel of no
-    more features than anchors loses nothing.
+    The rounds alternate between kernel k-means on ``sum_v w_v^p K_v`` from the current
+    labels and weights in proportion to ``D_v^(-1/(p-1))``, for p = 1 all on the
+    smallest ``D_v``. Weights below 1e-5 become 0.
 
     Deviations from the paper:
 
@@ -112,8 +89,6 @@ class MVKKM(KernelClusterer):
     - Ties keep the current label.
     - Views that are fitted perfectly share the whole weight; a constant view, which
       any labels fit, takes no part.
-    - Which kernel the published results of the comparison in ACM MM 2021 used is not
-      known.
 
     References
     ----------
@@ -125,17 +100,17 @@ class MVKKM(KernelClusterer):
     >>> from manyview.cluster import MVKKM
     >>> sound = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
     >>> light = np.array([[3.0], [3.1], [9.0], [9.2]])
-    >>> labels = MVKKM(n_clusters=2, random_state=0).fit_predict([sound, light])
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
+    >>> MVKKM(n_clusters=2, random_state=0).fit_predict([sound, light]).tolist()
+    [0, 0, 1, 1]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClusterer._parameter_constraints,
+        **PairwiseClusterer._parameter_constraints,
         "power": [Interval(Real, 1, None, closed="left")],
         "kernel": [StrOptions({"rbf", "linear"})],
         "init": [StrOptions({"random", "global", "global-fast"})],
     }
+    _kept = (*PairwiseClusterer._kept, "view_weights", "objective")
 
     def __init__(
         self,
@@ -153,59 +128,42 @@ class MVKKM(KernelClusterer):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
         self.power = power
         self.kernel = kernel
         self.init = init
         self.max_iter = max_iter
         self.tol = tol
-        self.n_init = n_init
         self.n_anchors = n_anchors
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _n_restarts(self) -> int:
         return self.n_init if self.init == "random" else 1
 
-    def _prepare(self, views: ViewSet) -> ViewKernels:
-        from manyview._solvers._mvkkm import equal_kernels
-
-        anchors = self._draw_anchors(views.n_samples)
-        return equal_kernels(self._open_for_fit(views), self.kernel, anchors)
-
-    def _solve(
-        self,
-        prepared: ViewKernels,
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> MVKKMResult:
+    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
         from manyview._solvers import _mvkkm
 
-        if self.init == "random":
-            start = _mvkkm.start_random(
-                prepared, self.n_clusters, self.power, random_state
-            )
-        else:
-            start = _mvkkm.start_global(
-                prepared,
-                self.n_clusters,
-                self.power,
-                self.tol,
-                fast=self.init == "global-fast",
-            )
-        return _mvkkm.solve_mvkkm(
-            prepared,
-            start,
-            self.n_clusters,
-            power=self.power,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            on_iteration=on_iteration,
-        )
+        anchors = self._draw_anchors(views.n_samples)
+        kernels = _mvkkm.equal_kernels(rows, self.kernel, anchors)
+        n_clusters, power = self.n_clusters, self.power
 
-    def _store(self, best: MVKKMResult) -> None:
-        super()._store(best)
-        self.view_weights_ = best.view_weights
-        self.objective_ = best.objective
+        def solve(
+            *, random_state: np.random.RandomState, on_iteration: OnIteration | None
+        ) -> MVKKMResult:
+            if self.init == "random":
+                start = _mvkkm.start_random(kernels, n_clusters, power, random_state)
+            else:
+                fast = self.init == "global-fast"
+                start = _mvkkm.start_global(
+                    kernels, n_clusters, power, self.tol, fast=fast
+                )
+            return _mvkkm.solve_mvkkm(
+                kernels,
+                start,
+                n_clusters,
+                power=power,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                on_iteration=on_iteration,
+            )
+
+        return solve

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from manyview._results import NSMVCResult, OnIteration
+from manyview._numerics._pacing import separation_shares, view_slopes
+from manyview._results import NSMVCResult
 from manyview._sklearn_compat import Interval, StrOptions, _get_output_config
+from manyview._threads import available_threads
 from manyview._typing import FloatArray, IntArray
 from manyview._views import ViewSet
-from manyview.cluster._base import as_labels
-from manyview.cluster._clustering import Clustering, check_count, default_names
-from manyview.cluster._predictor import PredictingClusterer
+from manyview.cluster._base import Solver
+from manyview.cluster._centroids import CentroidClusterer
+from manyview.cluster._clustering import Clustering, default_names
+from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
     from manyview._solvers._start import Start
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Prepared:
-    """Checked views, scaled row access, and starting labels where they were given."""
-
-    views: ViewSet
-    rows: tuple[Rows, ...]
-    labels: IntArray | None
-
-
-class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingClusterer):
+class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer):
     """Non-linear fusion for self-paced multi-view clustering.
 
     Clusters samples described by several views at once. Every view's loss gets an
@@ -45,9 +39,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         Number of clusters.
     pace_start : float in [0, 1], default=0.5
         Where between the smallest and the largest loss the first threshold lies
-        (alpha in the paper). With 1 everybody takes part from the first pace on; the
-        other paces still run and refresh the exponents, where Algorithm 1 would stop
-        after the first.
+        (alpha in the paper). With 1 everybody takes part from the first pace on.
     n_paces : int, default=6
         Number of paces until every sample takes part (T in the paper).
     max_iter : int, default=50
@@ -63,14 +55,12 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         takes random samples as centres and, independently, random labels. A callable
         gets ``(views, n_clusters, random_state)`` and returns labels.
     scale : str or None, default="auto"
-        How views are made comparable: "auto", "range", "minmax", "zscore", "l2",
-        "energy" or None. Every mode but None ends by dividing the view by its
-        Frobenius norm. ``"range"`` divides features by their range and centres
-        them, so that a view's loss is its unexplained share; ``"minmax"`` maps features
-        to [0, 1] (the paper's protocol here), ``"zscore"`` standardises them, ``"l2"``
-        gives rows unit length, ``"energy"`` centres only. ``"auto"`` takes ``"l2"`` for
-        non-negative views that are mostly zero (words, counts, links) and ``"range"``
-        for the rest.
+        How views are made comparable. ``"range"`` divides features by their range and
+        centres them; ``"minmax"`` maps features to [0, 1] (the paper's protocol here),
+        ``"zscore"`` standardises them, ``"l2"`` gives rows unit length, ``"energy"``
+        centres only. ``"auto"`` takes ``"l2"`` for non-negative views that are mostly
+        zero (words, counts, links) and ``"range"`` for the rest. Every mode but None
+        ends by dividing the view by its Frobenius norm.
     fusion : {"nonlinear", "linear"}, default="nonlinear"
         ``"linear"`` keeps every exponent at 1, so that the losses of the views are
         added up: what the exponents contribute is the difference.
@@ -104,9 +94,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         Effective weight of each view, its share in what separates the clusters; they
-        add up to 1. It is the slope of the view's loss in the objective,
-        ``eta_v * phi_v ** (eta_v - 1)``, times the scatter that the clusters explain.
-        A view of noise has the smallest one.
+        add up to 1. It is the slope of the view's loss in the objective times the
+        scatter that the clusters explain. A view of noise has the smallest one.
     exponents_ : ndarray of shape (n_views,)
         Exponent of each view at the last pace. It does not tell how much the view
         counts; `view_weights_` does.
@@ -150,6 +139,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
     - A sample counts in ``theta`` (Eq. 16) only where it is selected.
     - Ties, and samples selected in no view, keep their label.
     - A cluster without selected members in a view keeps its centre there.
+    - With ``pace_start=1`` all paces run; Algorithm 1 would stop after the first.
     - A view that is fitted perfectly takes exponent 1 and stays out of Eq. (7)'s
       minimum, which would otherwise switch off all other views.
     - Scaling, k-means++ starts and the choice among restarts are additions;
@@ -173,9 +163,14 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
 
     # Seedings of few samples of which a restart takes the best.
     _n_drafts: ClassVar[int] = 1
+    _plain_distances = False
+    _kept = (
+        *CentroidClusterer._kept,
+        *("exponents", "thresholds", "view_losses", "joined_pace"),
+    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PredictingClusterer._parameter_constraints,
+        **CentroidClusterer._parameter_constraints,
         "init": [
             StrOptions({"k-means++", "random", "random-labels"}),
             "array-like",
@@ -204,20 +199,15 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
         self.pace_start = pace_start
         self.n_paces = n_paces
         self.max_iter = max_iter
-        self.n_init = n_init
         self.init = init
-        self.scale = scale
         self.fusion = fusion
         self.assignment = assignment
         self.outlier_threshold = outlier_threshold
-        self.view_sizes = view_sizes
         self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def transform(self, X: Any) -> Any:
         """Fused distance of samples to each cluster's centre.
@@ -239,9 +229,16 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         views = self._check_views(X, reset=False)
         rows = self._open_checked(views)
         distances = np.empty((views.n_samples, self._n_features_out))
-        for block, scores in fused_scores(rows, *self._linear_model()):
+        for block, scores in fused_scores(rows, self._centers, self._score_weights):
             distances[block] = np.sqrt(scores)
-        return self._with_index(distances, views.index)
+        # scikit-learn makes a frame of it if one is wanted, but sees no index in a
+        # list of views.
+        wanted = _get_output_config("transform", self)["dense"]
+        if views.index is None or wanted != "pandas":
+            return distances
+        import pandas as pd
+
+        return pd.DataFrame(distances, index=views.index)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the share of the scatter of X that the clusters leave unexplained.
@@ -261,49 +258,39 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         """
         from manyview._solvers._nsmvc import unexplained_shares
 
-        rows = self._open_checked(self._check_views(X, reset=False))
-        shares = unexplained_shares(rows, self._centers, self._nearest(rows))
-        return -float(shares.sum())
+        _, rows, labels = self._place(X)
+        return -float(unexplained_shares(rows, self._centers, labels).sum())
 
     @property
     def _n_features_out(self) -> int:
-        # Of the fit: n_clusters may have been set anew since.
-        return len(self._centers[0])
+        return self._n_found()
 
     def _n_restarts(self) -> int:
         drawn = isinstance(self.init, str) or callable(self.init)
         return self.n_init if drawn else 1
 
-    def _prepare(self, views: ViewSet) -> _Prepared:
-        labels = None
-        if not isinstance(self.init, str) and not callable(self.init):
-            labels = as_labels(self.init, views.n_samples, self.n_clusters)
-        return _Prepared(views=views, rows=self._open_for_fit(views), labels=labels)
-
-    def _solve(
-        self,
-        prepared: _Prepared,
-        random_state: np.random.RandomState,
-        on_iteration: OnIteration | None,
-    ) -> NSMVCResult:
+    def _loop(self) -> Solver:
         from manyview._solvers._nsmvc import solve_nsmvc
 
-        return solve_nsmvc(
-            prepared.rows,
-            self._start(prepared, random_state),
+        side_by_side = self._n_restarts() > 1 and effective_n_jobs(self.n_jobs) > 1
+        return partial(
+            solve_nsmvc,
             pace_start=self.pace_start,
             n_paces=self.n_paces,
             max_iter=self.max_iter,
             fusion=self.fusion,
             assignment=self.assignment,
-            n_threads=self._threads_per_restart(),
-            on_iteration=on_iteration,
+            n_threads=1 if side_by_side else available_threads(),
         )
 
-    def _start(self, prepared: _Prepared, random_state: np.random.RandomState) -> Start:
+    def _start(
+        self,
+        views: ViewSet,
+        rows: tuple[Rows, ...],
+        random_state: np.random.RandomState,
+    ) -> Start:
         from manyview._solvers import _start
 
-        rows, labels = prepared.rows, prepared.labels
         if isinstance(self.init, str):
             draws: dict[str, _start.DrawStart] = {
                 "k-means++": partial(
@@ -313,47 +300,20 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
                 "random-labels": _start.start_random_labels,
             }
             return draws[self.init](rows, self.n_clusters, random_state)
-        if callable(self.init):
-            arrays = list(prepared.views.arrays)
-            drawn = self.init(arrays, self.n_clusters, random_state)
-            labels = as_labels(drawn, prepared.views.n_samples, self.n_clusters)
-        assert labels is not None
+        labels: Any = self.init
+        if callable(labels):
+            labels = labels(list(views.arrays), self.n_clusters, random_state)
+        labels = _check_start(labels, views.n_samples, self.n_clusters)
         return _start.start_from_labels(rows, labels, self.n_clusters)
 
-    def _store(self, best: NSMVCResult) -> None:
-        from manyview._numerics._pacing import separation_shares, view_slopes
-
-        super()._store(best)
+    def _weights(self, best: NSMVCResult) -> tuple[FloatArray, FloatArray]:
         slopes = view_slopes(best.view_losses, best.exponents)
-        self.view_weights_ = separation_shares(slopes, best.scatter, best.unexplained)
-        self.exponents_ = best.exponents
-        self.thresholds_ = best.thresholds
-        self.view_losses_ = best.view_losses
-        self.joined_pace_ = best.joined_pace
-
-    def _rows_of_fit(self, prepared: _Prepared) -> tuple[Rows, ...]:
-        return prepared.rows
-
-    def _clustering(self, views: ViewSet, prepared: _Prepared | None) -> Clustering:
-        rows = self._open_checked(views) if prepared is None else prepared.rows
-        check_count(self.labels_, views.n_samples)
-        if not hasattr(self, "membership_"):
-            # Labels of a Dask cluster are a dask array.
-            labels = np.asarray(self.labels_)
-            labels = self._nearest(rows) if (labels < 0).any() else labels
-            measured = self._measure(rows, labels)
-            # Of a fit on a Dask cluster: the samples at hand tell their own spread.
-            spread = getattr(self, "_spread", None) or self._spread_of(measured, labels)
-            found = self._assessed(measured, labels, spread)
-            return self._measured(views, rows, labels, *found, self.unexplained_)
-        assigned = self.membership_.argmax(axis=1)
-        found = self.membership_, self.outlier_score_
-        return self._measured(views, rows, assigned, *found, self.unexplained_)
+        return separation_shares(slopes, best.scatter, best.unexplained), slopes
 
     def _measured(
         self,
         views: ViewSet,
-        rows: tuple[Rows, ...],
+        rows: tuple[Rows, ...] | None,
         assigned: IntArray,
         membership: FloatArray,
         outlier_score: FloatArray,
@@ -362,37 +322,49 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PredictingCluster
         """Any samples, measured by the centres and weights of the fit."""
         from manyview._solvers._nsmvc import unexplained_shares
 
-        centers, slopes = self._linear_model()
-        n_clusters, n_views = len(centers[0]), len(views.names)
+        rows = rows or self._open_checked(views)
         if unexplained is None:
-            unexplained = unexplained_shares(rows, centers, assigned)[:n_views]
+            shares = unexplained_shares(rows, self._centers, assigned)
+            unexplained = shares[: len(views.names)]
         return Clustering(
             views=views,
             assigned=assigned,
             noise=self._is_noise(outlier_score),
             membership=membership,
             outlier_score=outlier_score,
-            names=default_names(n_clusters),
-            groups=np.arange(n_clusters),
+            names=default_names(self._n_found()),
+            groups=np.arange(self._n_found()),
             rows=rows,
-            centers=centers,
-            weights=slopes / slopes.sum(),
+            centers=self._centers,
+            weights=self._score_weights / self._score_weights.sum(),
             view_weights=self.view_weights_,
             unexplained=unexplained,
         )
 
-    def _with_index(self, distances: FloatArray, index: Any) -> Any:
-        """A frame with the index of the samples, if pandas output is wanted.
 
-        scikit-learn makes the frame itself, but sees no index in a list of views.
-        """
-        if index is None or _get_output_config("transform", self)["dense"] != "pandas":
-            return distances
-        import pandas as pd
-
-        return pd.DataFrame(distances, index=index)
-
-    def _linear_model(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
-        from manyview._numerics._pacing import view_slopes
-
-        return self._centers, view_slopes(self.view_losses_, self.exponents_)
+def _check_start(init: Any, n_samples: int, n_clusters: int) -> IntArray:
+    """Starting labels: one whole number in [0, n_clusters) per sample."""
+    labels = np.asarray(init)
+    found = np.unique(labels)
+    if labels.shape != (n_samples,):
+        problem = f"have shape {labels.shape}, expected ({n_samples},): one per sample."
+    elif labels.dtype.kind not in "iu":
+        problem = (
+            f"have dtype {labels.dtype}, expected whole numbers from 0 to "
+            f"{n_clusters - 1}. Encode them first, e.g. with numpy.unique."
+        )
+    elif found[0] < 0 or found[-1] >= n_clusters:
+        problem = (
+            f"run from {found[0]} to {found[-1]}, expected 0 to {n_clusters - 1} for "
+            f"n_clusters={n_clusters}."
+        )
+    elif len(found) < n_clusters:
+        problem = (
+            f"use {len(found)} of n_clusters={n_clusters} clusters. Every cluster "
+            "needs a first member."
+        )
+    else:
+        # Kernels know the machine's own integers only.
+        return labels.astype(np.intp, copy=False)
+    msg = f"init labels {problem}"
+    raise ViewError(msg)

@@ -343,7 +343,8 @@ def predict(views: ViewSet, model: NSMVC) -> IntArray:
 
 
 def transform(views: ViewSet, model: NSMVC) -> FloatArray:
-    found = fused_scores(model._open_checked(views), *model._linear_model())
+    rows = model._open_checked(views)
+    found = fused_scores(rows, model._centers, model._score_weights)
     return np.concatenate([np.sqrt(scores) for _, scores in found])
 
 

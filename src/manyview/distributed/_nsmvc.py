@@ -24,7 +24,7 @@ from manyview._solvers._restarts import choose_restart
 from manyview._threads import one_blas_thread
 from manyview._version import __version__
 from manyview.cluster import NSMVC
-from manyview.cluster._base import OnRestartIteration, report_progress
+from manyview.cluster._base import OnRestartIteration, write_progress
 from manyview.cluster._clustering import Clustering
 from manyview.distributed import _blocks
 from manyview.distributed._checkpoint import Checkpoint
@@ -182,7 +182,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         with one_blas_thread(), self._cluster_errors():
             data = self._open_data(X)
             checkpoint = self._open_checkpoint(data)
-            tell = on_iteration or report_progress(self.verbose)
+            tell = on_iteration or (write_progress if self.verbose else None)
             best = choose_restart(self._restarts(X, data, checkpoint, tell))
             self._store(best)
             if checkpoint is not None:
