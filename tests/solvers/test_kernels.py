@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from manyview._numerics._graphs import normalise_kernel
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
 from manyview._solvers import _coreg, _cotrain, _kernels, _mvkkm
@@ -101,9 +102,8 @@ def test_coreg_by_anchors_is_that_on_the_formed_kernels(problem, strength):
         for kernel in formed
     )
     assume(has_gap(pull, n_clusters))
-    (state,) = _coreg.coreg_rounds(
-        kernels_of(views, anchors), coupling, n_clusters, n_rounds=1
-    )
+    affinities = [normalise_kernel(kernel) for kernel in kernels_of(views, anchors)]
+    (state,) = _coreg.coreg_rounds(affinities, coupling, n_clusters, n_rounds=1)
     same_span(state.shared, shared)
     assert state.objective == pytest.approx(objective, rel=1e-7)
 

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from manyview._numerics._eigen import top_eigenvectors
 from manyview._numerics._jit import kernel
-from manyview._numerics._operators import Product
+from manyview._numerics._operators import SparseGraph
 from manyview._typing import FloatArray, IntArray
 
 # Relative residual of eigenvectors: embeddings are kept in single precision.
@@ -171,7 +171,7 @@ def spectral_map(
     n_rows, n_anchors = normal.shape
     n_found = min(n_components, n_rows, n_anchors)
     narrow = n_rows < n_anchors
-    product = Product(normal if narrow else sparse.csr_array(normal.T))
+    product = SparseGraph.squared(normal if narrow else sparse.csr_array(normal.T))
     pairs = top_eigenvectors(product, n_found, start=start, tolerance=EMBEDDING_ERROR)
     directions, power = (
         (normal.T @ pairs.vectors, 1.0) if narrow else (pairs.vectors, 0.5)

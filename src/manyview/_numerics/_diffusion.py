@@ -7,9 +7,10 @@ from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
 from manyview._numerics import _anchors
-from manyview._numerics._eigen import Eigenpairs, top_eigenvectors
-from manyview._numerics._graphs import inverse_root_degrees
-from manyview._numerics._operators import TIED
+from manyview._numerics._eigen import top_eigenvectors
+from manyview._numerics._graphs import inverse_root_degrees, normalise_graph
+from manyview._numerics._operators import TIED, SparseGraph
+from manyview._numerics._subspace import Eigenpairs
 from manyview._typing import FloatArray, IntArray
 
 # Neighbours of a sample in the graph, and the one whose distance is the local width
@@ -36,10 +37,11 @@ def diffusion_vectors(
     affinity: sparse.csr_array, n_vectors: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Eigenpairs of the normalised affinity without the trivial one, root degrees."""
-    scaling = inverse_root_degrees(np.asarray(affinity.sum(axis=1), dtype=np.float64))
-    n_vectors = min(n_vectors, affinity.shape[0])
+    scaling = inverse_root_degrees(affinity.sum(axis=1))
     pairs = top_eigenvectors(
-        affinity, n_vectors, scaling=scaling, tolerance=_anchors.EMBEDDING_ERROR
+        SparseGraph(normalise_graph(affinity)),
+        min(n_vectors, affinity.shape[0]),
+        tolerance=_anchors.EMBEDDING_ERROR,
     )
     _, pieces = connected_components(affinity, directed=False)
     largest = pieces == np.bincount(pieces).argmax()

@@ -6,33 +6,28 @@ embeddings use the affinity form, so the largest eigenvalues are the wanted ones
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 from sklearn.neighbors import NearestNeighbors
 
 from manyview._numerics._distances import SAME_POINT_EXPANDED
-from manyview._numerics._eigen import (
-    Eigenpairs,
-    settle_ties,
-    top_eigenvectors,
-)
+from manyview._numerics._eigen import EMPTY, LowRank, settle_ties
 from manyview._numerics._gram import Kernel, LowRankKernel, Points
-from manyview._numerics._subspace import descending_eigenpairs
+from manyview._numerics._subspace import Eigenpairs, descending_eigenpairs
 from manyview._typing import FloatArray, IntArray
 
 # Degrees of isolated samples, and of filtered affinities that cancel.
 SMALLEST_DEGREE = 1e-12
 # Features of neighbours compared with their samples' at a time.
 COMPARED_ELEMENTS = 1 << 20
-# Eigenvalues below this share of the largest are zero.
-EMPTY = 1e-12
 # Distances that agree to this relative amount are tied.
 TIED = 1e-12
 
 
-def inverse_root_degrees(row_sums: FloatArray) -> FloatArray:
+def inverse_root_degrees(row_sums: Any) -> FloatArray:
     """``|q|^-1/2`` of the row sums q of an affinity, (n_samples,).
 
     The absolute value is for affinities with negative entries, whose rows may have a
@@ -43,9 +38,7 @@ def inverse_root_degrees(row_sums: FloatArray) -> FloatArray:
 
 def normalise_graph(graph: sparse.csr_array) -> sparse.csr_array:
     """``D^-1/2 W D^-1/2`` of a sparse graph."""
-    scaling = sparse.diags_array(
-        inverse_root_degrees(np.asarray(graph.sum(axis=1), dtype=np.float64))
-    )
+    scaling = sparse.diags_array(inverse_root_degrees(graph.sum(axis=1)))
     return sparse.csr_array(scaling @ graph @ scaling)
 
 
@@ -55,81 +48,22 @@ def unit_rows(embedding: FloatArray) -> FloatArray:
     return np.asarray(embedding / np.where(lengths > 0.0, lengths, 1.0))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NormalisedKernel:
-    """``D^-1/2 K D^-1/2`` of a dense kernel; scaling : the diagonal of D^-1/2."""
-
-    kernel: FloatArray
-    scaling: FloatArray
-
-    def top_eigenvectors(
-        self,
-        n_vectors: int,
-        coupling: FloatArray | None = None,
-        start: FloatArray | None = None,
-    ) -> Eigenpairs:
-        """Of this matrix, or of its sum with ``coupling coupling'``."""
-        return top_eigenvectors(
-            self.kernel,
-            n_vectors,
-            scaling=self.scaling,
-            coupling=coupling,
-            start=start,
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NormalisedFactor:
-    """The same of a low-rank kernel: ``factor factor'``; gram : ``factor' factor``."""
-
-    factor: FloatArray
-    gram: FloatArray
-
-    def top_eigenvectors(
-        self,
-        n_vectors: int,
-        coupling: FloatArray | None = None,
-        start: FloatArray | None = None,
-    ) -> Eigenpairs:
-        """As above, from the small matrix ``[F C]' [F C]``. Nothing needs a start.
-
-        Vectors that do not exist, beyond the rank, are zero.
-        """
-        del start
-        n_samples, rank = self.factor.shape
-        if coupling is None:
-            coupling = np.zeros((n_samples, 0))
-        across = self.factor.T @ coupling
-        gram = np.block([[self.gram, across], [across.T, coupling.T @ coupling]])
-        values, turn = descending_eigenpairs(gram, len(gram))
-        smallest = EMPTY * values[0]
-        last = values[min(n_vectors, len(values)) - 1]
-        # All that may be tied with the last one.
-        n_lifted = int((values >= last - smallest).sum())
-        values, turn = values[:n_lifted], turn[:, :n_lifted]
-        real = values > smallest
-        turn = turn * (real / np.sqrt(np.where(real, values, 1.0)))
-        vectors = self.factor @ turn[:rank] + coupling @ turn[rank:]
-        missing = max(n_vectors - n_lifted, 0)
-        return settle_ties(
-            np.pad(np.where(real, values, 0.0), (0, missing)),
-            np.pad(vectors, ((0, 0), (0, missing))),
-            n_vectors,
-        )
-
-
-def normalise_kernel(kernel: Kernel) -> NormalisedKernel | NormalisedFactor:
-    """The normalised affinity of a kernel, for its eigenvectors."""
+def normalise_kernel(
+    kernel: Kernel, *, overwrite: bool = False
+) -> FloatArray | LowRank:
+    """``D^-1/2 K D^-1/2`` of a kernel; a dense one may be overwritten by it."""
     scaling = inverse_root_degrees(kernel.sum(axis=1))
-    if not isinstance(kernel, LowRankKernel):
-        return NormalisedKernel(kernel=kernel, scaling=scaling)
-    factor = np.hstack(
-        [
-            scaling[:, None] * (np.sqrt(weight) * part)
-            for weight, part in zip(kernel.weights, kernel.factors, strict=True)
-        ]
-    )
-    return NormalisedFactor(factor=factor, gram=factor.T @ factor)
+    if isinstance(kernel, LowRankKernel):
+        factor = np.hstack(
+            [
+                scaling[:, None] * (np.sqrt(weight) * part)
+                for weight, part in zip(kernel.weights, kernel.factors, strict=True)
+            ]
+        )
+        return LowRank(factor=factor, gram=factor.T @ factor)
+    normal = np.multiply(kernel, scaling, out=kernel if overwrite else None)
+    normal *= scaling[:, None]
+    return normal
 
 
 def filtered_eigenvectors(

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from manyview._numerics._eigen import top_eigenvectors
 from manyview._numerics._graphs import neighbor_graph, normalise_graph, unit_rows
+from manyview._numerics._operators import SparseGraph
 from manyview._results import IterationRecord, OnIteration
 from manyview._rows import Rows
 from manyview._solvers._history import History
@@ -112,7 +113,7 @@ def fuse_graphs(
         fused = sparse.csr_array(
             sum(weight * graph for weight, graph in zip(weights, graphs, strict=True))
         )
-        found = top_eigenvectors(fused, n_clusters, start=vectors)
+        found = top_eigenvectors(SparseGraph(fused), n_clusters, start=vectors)
         vectors = found.vectors
         roots = np.sqrt(graph_cuts(graphs, found.vectors))
         # Only ratios of the weights 1 / (2 sqrt(cut)) matter to the eigenvectors.

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyview._numerics._eigen import top_singular_vectors
-from manyview._numerics._gram import Kernel
+from manyview._numerics._eigen import (
+    LowRank,
+    top_eigenvectors,
+    top_singular_vectors,
+)
 from manyview._numerics._graphs import normalise_kernel, unit_rows
 from manyview._results import OnIteration
 from manyview._rows import Rows
@@ -61,7 +64,8 @@ def solve_coreg(
     n_beside = 1 if anchors is None else len(kept)
     kernels = view_kernels([views[v] for v in kept], "rbf", anchors, n_beside=n_beside)
     history = History(on_iteration)
-    rounds = coreg_rounds(kernels, coupling[kept], n_clusters, n_rounds)
+    affinities = [normalise_kernel(kernel, overwrite=True) for kernel in kernels]
+    rounds = coreg_rounds(affinities, coupling[kept], n_clusters, n_rounds)
     for iteration, state in enumerate(rounds, start=1):
         history.add(iteration=iteration, objective=state.objective)
     # As in the authors' code: the shared embedding the last views were drawn towards,
@@ -81,16 +85,13 @@ def solve_coreg(
 
 
 def coreg_rounds(
-    kernels: Sequence[Kernel],
+    affinities: Sequence[FloatArray | LowRank],
     coupling: FloatArray,
     n_clusters: int,
     n_rounds: int,
 ) -> Iterator[Consensus]:
-    """The state after each of the rounds."""
-    affinities = [normalise_kernel(kernel) for kernel in kernels]
-    subspaces = [
-        affinity.top_eigenvectors(n_clusters).vectors for affinity in affinities
-    ]
+    """The state after each of the rounds; affinities : normalised kernels."""
+    subspaces = [top_eigenvectors(a, n_clusters).vectors for a in affinities]
     roots = np.sqrt(coupling)
     for _ in range(n_rounds):
         stacked = np.hstack(
@@ -99,8 +100,9 @@ def coreg_rounds(
         shared = top_singular_vectors(stacked, n_clusters)
         objective, settled = 0.0, True
         for v, affinity in enumerate(affinities):
-            found = affinity.top_eigenvectors(
-                n_clusters, coupling=roots[v] * shared, start=subspaces[v]
+            pull = roots[v] * shared
+            found = top_eigenvectors(
+                affinity, n_clusters, coupling=pull, start=subspaces[v]
             )
             subspaces[v] = found.vectors
             objective += float(found.values.sum())

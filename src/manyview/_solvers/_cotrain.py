@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyview._numerics._eigen import Eigenpairs
+from manyview._numerics._eigen import top_eigenvectors
 from manyview._numerics._gram import Kernel
 from manyview._numerics._graphs import (
     filtered_eigenvectors,
     normalise_kernel,
     unit_rows,
 )
+from manyview._numerics._subspace import Eigenpairs
 from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._history import History
@@ -89,7 +90,7 @@ def subspace_size(n_clusters: int, subspace_ratio: float, n_samples: int) -> int
 
 def own_subspaces(kernels: Sequence[Kernel], n_vectors: int) -> list[Eigenpairs]:
     """Every view's leading eigenvectors, (n_samples, n_vectors) each."""
-    return [normalise_kernel(kernel).top_eigenvectors(n_vectors) for kernel in kernels]
+    return [top_eigenvectors(normalise_kernel(kernel), n_vectors) for kernel in kernels]
 
 
 def filter_round(
