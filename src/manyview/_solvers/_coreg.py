@@ -66,8 +66,8 @@ def solve_coreg(
     history = History(on_iteration)
     affinities = [normalise_kernel(kernel, overwrite=True) for kernel in kernels]
     rounds = coreg_rounds(affinities, coupling[kept], n_clusters, n_rounds)
-    for iteration, state in enumerate(rounds, start=1):
-        history.add(iteration=iteration, objective=state.objective)
+    for state in rounds:
+        history.add(state.objective)
     # As in the authors' code: the shared embedding the last views were drawn towards,
     # not one refreshed after them.
     embedding = unit_rows(state.shared)

@@ -62,9 +62,9 @@ def solve_cotrain(
     own = own_subspaces(kernels, n_vectors)
     subspaces = [found.vectors for found in own]
     history = History(on_iteration)
-    for iteration in range(1, n_rounds + 1):
+    for _ in range(n_rounds):
         subspaces = filter_round(kernels, subspaces)
-        history.add(iteration=iteration, objective=np.nan)
+        history.add(np.nan)
     embeddings = _embeddings(subspaces, kept, len(views), n_clusters)
     joined = np.hstack([embeddings[v] for v in kept])
     joint_labels, *view_labels = (

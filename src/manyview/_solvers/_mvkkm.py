@@ -163,18 +163,14 @@ def kernel_kmeans(
     """
     distances, scatter = center_distances(kernel, labels, n_clusters)
     smallest_gain = _smallest_gain(kernel)
-    iteration = 0
     while True:
-        iteration += 1
         moved = reassign(distances, labels, smallest_gain)
         n_moved = int((moved != labels).sum())
         before, labels = scatter, moved
         if n_moved:
             distances, scatter = center_distances(kernel, labels, n_clusters)
         if history is not None:
-            history.add(
-                stage=stage, iteration=iteration, objective=scatter, n_moved=n_moved
-            )
+            history.add(scatter, n_moved, stage=stage)
         if n_moved == 0 or before - scatter <= tol * before:
             return labels, scatter
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval
+from manyview._views import ViewSet
 from manyview.cluster._spectral import SpectralClusterer
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._amgl import AMGLResult
 
 
@@ -151,9 +151,14 @@ class AMGL(SpectralClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _prepare(self, views: ViewSet) -> Any:
+        from manyview._solvers._amgl import view_graphs
+
+        return view_graphs(self._open_for_fit(views), self.n_neighbors)
+
     def _solve(
         self,
-        prepared: tuple[Rows, ...],
+        prepared: Any,
         random_state: np.random.RandomState,
         on_iteration: OnIteration | None,
     ) -> AMGLResult:
@@ -163,7 +168,6 @@ class AMGL(SpectralClusterer):
             prepared,
             self.n_clusters,
             random_state,
-            n_neighbors=self.n_neighbors,
             max_iter=self.max_iter,
             tol=self.tol,
             normalize_rows=self.normalize_rows,
