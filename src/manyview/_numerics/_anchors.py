@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from manyview._numerics._eigen import top_eigenvectors
+from manyview._numerics._graphs import neighbor_matrix
 from manyview._numerics._jit import kernel
 from manyview._numerics._operators import SparseGraph
 from manyview._typing import FloatArray, IntArray
@@ -108,23 +109,7 @@ def self_tuning_weights(
     # The nearest anchor has weight 1 before the division, so no row underflows.
     weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
-    return neighbor_matrix(nearest, weights, len(anchor_widths))
-
-
-def neighbor_matrix(
-    nearest: IntArray, weights: FloatArray, n_columns: int
-) -> sparse.csr_array:
-    """(n_rows, n_columns), edges to the nearest; those of faint weight are left out.
-
-    nearest, weights : (n_rows, n_nearest).
-    """
-    edges = np.arange(0, nearest.size + 1, nearest.shape[1])
-    kept = np.where(weights < SMALLEST_WEIGHT, 0.0, weights)
-    graph = sparse.csr_array(
-        (kept.ravel(), nearest.ravel(), edges), shape=(len(nearest), n_columns)
-    )
-    graph.eliminate_zeros()
-    return graph
+    return neighbor_matrix(nearest, weights, len(anchor_widths), SMALLEST_WEIGHT)
 
 
 def participation(coordinates: FloatArray) -> float:
@@ -179,11 +164,10 @@ def spectral_map(
     real = pairs.values > SMALLEST_EIGENVALUE
     divisor = np.where(real, pairs.values, 1.0) ** power
     factors = real / divisor * commute_weights(pairs.values)
-    spectral = np.zeros((n_anchors, n_components))
-    spectral[:, :n_found] = scaling[:, None] * directions * factors
-    values = np.zeros(n_components)
-    values[:n_found] = pairs.values
-    return spectral, values, pairs.vectors
+    spectral = scaling[:, None] * directions * factors
+    missing = (0, n_components - n_found)
+    padded = np.pad(spectral, ((0, 0), missing)), np.pad(pairs.values, missing)
+    return *padded, pairs.vectors
 
 
 def commute_weights(values: FloatArray) -> FloatArray:

@@ -8,7 +8,11 @@ from scipy.sparse.csgraph import connected_components
 
 from manyview._numerics import _anchors
 from manyview._numerics._eigen import top_eigenvectors
-from manyview._numerics._graphs import inverse_root_degrees, normalise_graph
+from manyview._numerics._graphs import (
+    inverse_root_degrees,
+    neighbor_matrix,
+    normalise_graph,
+)
 from manyview._numerics._operators import TIED, SparseGraph
 from manyview._numerics._subspace import Eigenpairs
 from manyview._typing import FloatArray, IntArray
@@ -29,7 +33,7 @@ def neighbor_affinity(nearest: IntArray, distances: FloatArray) -> sparse.csr_ar
     least = _anchors.smallest_width(distances, place)
     width = _anchors.local_widths(distances, place, least)
     weights = np.exp(-distances / (width[:, None] * width[nearest]))
-    graph = _anchors.neighbor_matrix(nearest, weights, n_samples)
+    graph = neighbor_matrix(nearest, weights, n_samples, _anchors.SMALLEST_WEIGHT)
     return sparse.csr_array((graph + graph.T) / 2.0)
 
 

@@ -7,12 +7,13 @@ Where eigenvalues tie, the vectors follow from the matrix alone, not from roundi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import linalg
 
+from manyview._numerics._gram import LowRankKernel
 from manyview._numerics._operators import TIED, SparseGraph
 from manyview._numerics._subspace import (
     SPARE,
@@ -39,15 +40,7 @@ SHIFT = 1e-4
 EMPTY = 1e-12
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LowRank:
-    """``factor factor'`` of a dense factor (n_samples, rank); gram : factor' factor."""
-
-    factor: FloatArray
-    gram: FloatArray
-
-
-Affinity: TypeAlias = FloatArray | SparseGraph | LowRank
+Affinity: TypeAlias = "FloatArray | SparseGraph | LowRankKernel"
 
 
 def top_eigenvectors(
@@ -64,13 +57,14 @@ def top_eigenvectors(
     connected components, and each vector then lives on one of them; of tied components
     the larger one comes first, then the one with the first sample. If the last vector
     is tied with others within a component, the directions taken of that eigenspace are
-    those nearest to fixed ones. Vectors beyond the rank of a `LowRank` are zero.
+    those nearest to fixed ones. Vectors beyond the rank of a low-rank kernel, of one
+    factor, are zero.
 
     coupling : (n_samples, any), of a dense or low-rank affinity to which ``coupling
     coupling'`` is added; start : (n_samples, any), vectors of a similar matrix, which
     save products.
     """
-    if isinstance(affinity, LowRank):
+    if isinstance(affinity, LowRankKernel):
         return _low_rank_eigenpairs(affinity, coupling, n_vectors)
     if isinstance(affinity, SparseGraph):
         components = affinity.components()
@@ -105,14 +99,14 @@ def settle_ties(values: FloatArray, vectors: FloatArray, n_vectors: int) -> Eige
 
 
 def _low_rank_eigenpairs(
-    affinity: LowRank, coupling: FloatArray | None, n_vectors: int
+    kernel: LowRankKernel, coupling: FloatArray | None, n_vectors: int
 ) -> Eigenpairs:
     """From the small matrix ``[F C]' [F C]``."""
-    n_samples, rank = affinity.factor.shape
+    (factor,), rank = kernel.factors, len(kernel.gram)
     if coupling is None:
-        coupling = np.zeros((n_samples, 0))
-    across = affinity.factor.T @ coupling
-    gram = np.block([[affinity.gram, across], [across.T, coupling.T @ coupling]])
+        coupling = np.zeros((len(kernel), 0))
+    across = factor.T @ coupling
+    gram = np.block([[kernel.gram, across], [across.T, coupling.T @ coupling]])
     values, turn = descending_eigenpairs(gram, len(gram))
     smallest = EMPTY * values[0]
     last = values[min(n_vectors, len(values)) - 1]
@@ -121,7 +115,7 @@ def _low_rank_eigenpairs(
     values, turn = values[:n_lifted], turn[:, :n_lifted]
     real = values > smallest
     turn = turn * (real / np.sqrt(np.where(real, values, 1.0)))
-    vectors = affinity.factor @ turn[:rank] + coupling @ turn[rank:]
+    vectors = factor @ turn[:rank] + coupling @ turn[rank:]
     missing = max(n_vectors - n_lifted, 0)
     return settle_ties(
         np.pad(np.where(real, values, 0.0), (0, missing)),

@@ -14,8 +14,8 @@ from scipy import linalg, sparse
 from sklearn.neighbors import NearestNeighbors
 
 from manyview._numerics._distances import SAME_POINT_EXPANDED
-from manyview._numerics._eigen import EMPTY, LowRank, settle_ties
-from manyview._numerics._gram import Kernel, LowRankKernel, Points
+from manyview._numerics._eigen import EMPTY, settle_ties
+from manyview._numerics._gram import Kernel, LowRankKernel, Points, row_sums
 from manyview._numerics._subspace import Eigenpairs, descending_eigenpairs
 from manyview._typing import FloatArray, IntArray
 
@@ -48,19 +48,17 @@ def unit_rows(embedding: FloatArray) -> FloatArray:
     return np.asarray(embedding / np.where(lengths > 0.0, lengths, 1.0))
 
 
-def normalise_kernel(
-    kernel: Kernel, *, overwrite: bool = False
-) -> FloatArray | LowRank:
-    """``D^-1/2 K D^-1/2`` of a kernel; a dense one may be overwritten by it."""
-    scaling = inverse_root_degrees(kernel.sum(axis=1))
+def normalise_kernel(kernel: Kernel, *, overwrite: bool = False) -> Kernel:
+    """``D^-1/2 K D^-1/2`` of a kernel; a dense one may be overwritten by it.
+
+    A low-rank one has a single factor then, of weight 1.
+    """
+    scaling = inverse_root_degrees(row_sums(kernel))
     if isinstance(kernel, LowRankKernel):
-        factor = np.hstack(
-            [
-                scaling[:, None] * (np.sqrt(weight) * part)
-                for weight, part in zip(kernel.weights, kernel.factors, strict=True)
-            ]
-        )
-        return LowRank(factor=factor, gram=factor.T @ factor)
+        parts = zip(kernel.weights, kernel.factors, strict=True)
+        joined = np.hstack([np.sqrt(weight) * factor for weight, factor in parts])
+        joined *= scaling[:, None]
+        return LowRankKernel(factors=(joined,), weights=(1.0,))
     normal = np.multiply(kernel, scaling, out=kernel if overwrite else None)
     normal *= scaling[:, None]
     return normal
@@ -191,10 +189,20 @@ def neighbor_graph(points: Points, n_neighbors: int) -> sparse.csr_array:
     if neighbors.shape[1] > n_edges and tied.size:
         found = neighbors[tied, :n_edges]
         neighbors[tied, :n_edges] = first_tied(points, tied, found, reach[tied])
-    starts = np.arange(n_samples + 1) * n_edges
+    return neighbor_matrix(neighbors[:, :n_edges], weights, n_samples)
+
+
+def neighbor_matrix(
+    nearest: IntArray, weights: FloatArray, n_columns: int, smallest: float = 0.0
+) -> sparse.csr_array:
+    """(n_rows, n_columns), edges to the nearest; those of faint weight are left out.
+
+    nearest, weights : (n_rows, n_nearest).
+    """
+    starts = np.arange(0, nearest.size + 1, nearest.shape[1])
+    kept = np.where(weights < smallest, 0.0, weights)
     graph = sparse.csr_array(
-        (weights.ravel(), neighbors[:, :n_edges].ravel(), starts),
-        shape=(n_samples, n_samples),
+        (kept.ravel(), nearest.ravel(), starts), shape=(len(nearest), n_columns)
     )
     graph.eliminate_zeros()
     return graph

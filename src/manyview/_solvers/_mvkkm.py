@@ -10,6 +10,7 @@ import numpy as np
 
 from manyview._numerics._distances import SAME_POINT_EXPANDED
 from manyview._numerics._gram import Kernel, center_distances, equalise_scatter
+from manyview._numerics._soft import simplex_weights
 from manyview._results import SAME_CRITERION, OnIteration, SolverResult
 from manyview._rows import Rows
 from manyview._solvers._history import History
@@ -135,15 +136,12 @@ def update_weights(view_scatters: FloatArray, power: float) -> FloatArray:
 
     Views that are fitted perfectly share the whole weight.
     """
-    lowest = view_scatters.min()
-    if lowest == 0.0:
-        perfect = view_scatters == 0.0
+    perfect = view_scatters == 0.0
+    if perfect.any():
         return np.asarray(perfect / perfect.sum())
     if power == 1.0:
         return np.asarray(np.eye(len(view_scatters))[view_scatters.argmin()])
-    # Ratios to the smallest, as D^(-1/(p-1)) itself overflows for p near 1.
-    weights = (lowest / view_scatters) ** (1.0 / (power - 1.0))
-    weights /= weights.sum()
+    weights = simplex_weights(view_scatters, power, ~perfect)
     weights[weights < SMALLEST_WEIGHT] = 0.0
     return np.asarray(weights / weights.sum())
 
@@ -233,7 +231,7 @@ def start_global(
     labels: IntArray = np.zeros(len(kernel), dtype=np.intp)
     anchors = prepared.anchors
     tried = np.arange(len(kernel)) if anchors is None else anchors
-    rounding = SAME_POINT_EXPANDED * float(kernel.trace())
+    rounding = SAME_POINT_EXPANDED * float(kernel.diagonal().sum())
     for n_found in range(1, n_clusters):
         counts = np.bincount(labels, minlength=n_found)
         # A sample alone in its cluster cannot leave it.
