@@ -146,7 +146,7 @@ def test_low_rank_kernel_answers_as_the_formed_one():
     assert_allclose(_gram.row_sums(kernel), formed.sum(axis=1), atol=1e-12)
     assert_allclose(kernel.diagonal(), formed.diagonal(), atol=1e-12)
     assert_allclose(kernel.take(samples, axis=1), formed[:, samples], atol=1e-12)
-    scaled = np.float64(3.0) * kernel + kernel
+    scaled = kernel * np.float64(3.0) + kernel
     assert_allclose(scaled @ block, 4.0 * formed @ block, atol=1e-11)
 
 

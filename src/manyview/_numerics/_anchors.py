@@ -62,10 +62,7 @@ def nearest_anchors(
 
 @kernel()
 def first_equals(distances: FloatArray, out_first: IntArray) -> None:
-    """For each row, the first one at distance 0, at the latest itself.
-
-    distances : (n_rows, n_rows); out_first : (n_rows,).
-    """
+    """(n_rows,), the first row at distance 0 from each, at the latest itself."""
     for i in range(len(out_first)):
         first = 0
         while first < i and distances[i, first] != 0.0:
@@ -112,17 +109,6 @@ def self_tuning_weights(
     return neighbor_matrix(nearest, weights, len(anchor_widths), SMALLEST_WEIGHT)
 
 
-def participation(coordinates: FloatArray) -> float:
-    """Share of the samples that carry the energy of an embedding, in (0, 1].
-
-    coordinates : (n_samples, n_components). 1 if all rows are equally long, 1 / n if
-    all but one are zero.
-    """
-    energies = np.einsum("ij,ij->i", coordinates, coordinates)
-    total = float((energies**2).mean())
-    return float(energies.mean()) ** 2 / total if total > 0.0 else 0.0
-
-
 def spectral_maps(
     graphs: Sequence[sparse.csr_array], n_components: int
 ) -> tuple[list[FloatArray], list[FloatArray]]:
@@ -143,8 +129,8 @@ def spectral_map(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(n_anchors, n_components) that takes rows of weights to the embedding.
 
-    The eigenvalues, (n_components,), come with it; those that do not exist are 0. So do
-    the eigenvectors, a `start` for a graph of the same samples and anchors.
+    Also its eigenvalues, (n_components,), 0 where there are fewer, and its vectors, a
+    `start` for a graph of the same samples and anchors.
 
     With columns divided by the roots of their sums, the graph Z has Z Z' as affinity of
     the samples; its eigenvectors follow from the smaller of Z Z' and Z' Z. They are
@@ -175,10 +161,8 @@ def commute_weights(values: FloatArray) -> FloatArray:
 
     values : descending eigenvalues in [0, 1], the first of them 1. With these weights
     distances between samples are commute times of a random walk. Where a graph falls
-    into fewer clusters than there are vectors, its last eigenvalues are far from 1
-    compared with the first ones, and its last vectors, which tell apart what belongs
-    together, count little. Without clear clusters all vectors count about equally. The
-    first vector is nearly constant; it counts as the second.
+    into fewer clusters than there are vectors, its last vectors, which tell apart what
+    belongs together, count little. The first, nearly constant one counts as the second.
     """
     rest = np.maximum(1.0 - values, 0.0) + SMALLEST_REST
     rest[:1] = rest[1:2] if len(rest) > 1 else 1.0

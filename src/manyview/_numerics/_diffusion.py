@@ -66,8 +66,14 @@ def _without_direction(pairs: Eigenpairs, direction: FloatArray) -> FloatArray:
 
 
 def structure_strength(values: FloatArray, vectors: FloatArray) -> float:
-    """Mean squared eigenvalue times the participation ratio of the coordinates."""
-    if not len(values):
+    """Mean squared eigenvalue times the participation ratio of the coordinates.
+
+    That is the share of the samples that carry the energy: 1 if all rows are equally
+    long, 1 / n if all but one are zero.
+    """
+    coordinates = values * vectors
+    energies = np.einsum("ij,ij->i", coordinates, coordinates)
+    total = float((energies**2).mean())
+    if total == 0.0:
         return 0.0
-    spread = _anchors.participation(values * vectors)
-    return float((values**2).mean()) * spread
+    return float((values**2).mean()) * (float(energies.mean()) ** 2 / total)

@@ -82,9 +82,8 @@ def top_singular_vectors(matrix: FloatArray, n_vectors: int) -> FloatArray:
 def settle_ties(values: FloatArray, vectors: FloatArray, n_vectors: int) -> Eigenpairs:
     """The leading vectors; of a tied space cut in two, what is nearest to fixed ones.
 
-    Solvers return any basis of such a space. Projected on it, fixed directions give the
-    same vectors whatever the basis was. values : descending, with those of the whole
-    space among them.
+    Projected on it, they give the same vectors whatever basis a solver returned.
+    values : descending, with those of the whole space among them.
     """
     tied = _tied(values, n_vectors)
     kept = vectors[:, :n_vectors]

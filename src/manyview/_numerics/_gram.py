@@ -1,8 +1,7 @@
 """Kernel matrices and what kernel k-means needs of them.
 
 Points are (n_samples, n_features) arrays, dense float64 or CSR. A kernel is a dense
-(n_samples, n_samples) float64 matrix, exactly symmetric; it is filled block by block,
-so building one takes little more memory than keeping it. Of many samples it is a
+(n_samples, n_samples) float64 matrix, exactly symmetric, or of many samples a
 `LowRankKernel`, whose memory grows with the number of samples and not with its square.
 """
 
@@ -40,9 +39,6 @@ class LowRankKernel:
     factors: tuple[FloatArray, ...]
     weights: tuple[float, ...]
 
-    # Scalars of NumPy leave the multiplication to this class.
-    __array_ufunc__ = None
-
     def __len__(self) -> int:
         return len(self.factors[0])
 
@@ -56,8 +52,6 @@ class LowRankKernel:
     def __mul__(self, scale: float) -> LowRankKernel:
         weights = tuple(float(scale) * weight for weight in self.weights)
         return LowRankKernel(factors=self.factors, weights=weights)
-
-    __rmul__ = __mul__
 
     def __add__(self, other: LowRankKernel) -> LowRankKernel:
         return LowRankKernel(
@@ -103,9 +97,9 @@ class AnchorMap:
 
     def factor(self, points: Points) -> FloatArray:
         """(n_points, rank), rows of the factor."""
-        block = _dense(points @ self.anchors.T)
+        block = as_dense(points @ self.anchors.T)
         if self.bandwidth is not None:
-            _expand(block, _square_lengths(points), _square_lengths(self.anchors))
+            _expand(block, square_lengths(points), square_lengths(self.anchors))
             _gaussian(block, self.bandwidth)
         return np.asarray(block @ self.turn)
 
@@ -137,8 +131,8 @@ def linear_kernel(points: Points) -> FloatArray:
     for rows in _blocks(n_samples):
         block, below = points[rows], points[rows.stop :]
         # The block with itself goes apart: such a product is symmetric to the last bit.
-        products[rows, rows] = _dense(block @ block.T)
-        products[rows, rows.stop :] = _dense(block @ below.T)
+        products[rows, rows] = as_dense(block @ block.T)
+        products[rows, rows.stop :] = as_dense(block @ below.T)
         products[rows.stop :, rows] = products[rows, rows.stop :].T
     return products
 
@@ -192,7 +186,6 @@ def _gaussian(block: FloatArray, bandwidth: float) -> None:
 
 
 def row_sums(kernel: Kernel) -> FloatArray:
-    """(n_samples,)."""
     return np.asarray(kernel @ np.ones(len(kernel)))
 
 
@@ -230,11 +223,11 @@ def center_distances(
     return np.maximum(distances, 0.0), scatter if scatter > noise else 0.0
 
 
-def _square_lengths(points: Points) -> FloatArray:
+def square_lengths(points: Points) -> FloatArray:
     return np.asarray((points**2).sum(axis=1), dtype=np.float64)
 
 
-def _dense(block: Any) -> FloatArray:
+def as_dense(block: Any) -> FloatArray:
     return block if isinstance(block, np.ndarray) else np.asarray(block.toarray())
 
 

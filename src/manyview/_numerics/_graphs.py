@@ -1,8 +1,4 @@
-"""Graphs of samples and their normalised affinities.
-
-Affinities are symmetric (n_samples, n_samples) matrices, dense or CSR. Spectral
-embeddings use the affinity form, so the largest eigenvalues are the wanted ones.
-"""
+"""Graphs of samples and their normalised affinities: large eigenvalues are wanted."""
 
 from __future__ import annotations
 
@@ -15,7 +11,14 @@ from sklearn.neighbors import NearestNeighbors
 
 from manyview._numerics._distances import SAME_POINT_EXPANDED
 from manyview._numerics._eigen import EMPTY, settle_ties
-from manyview._numerics._gram import Kernel, LowRankKernel, Points, row_sums
+from manyview._numerics._gram import (
+    Kernel,
+    LowRankKernel,
+    Points,
+    as_dense,
+    row_sums,
+    square_lengths,
+)
 from manyview._numerics._subspace import Eigenpairs, descending_eigenpairs
 from manyview._typing import FloatArray, IntArray
 
@@ -28,11 +31,7 @@ TIED = 1e-12
 
 
 def inverse_root_degrees(row_sums: Any) -> FloatArray:
-    """``|q|^-1/2`` of the row sums q of an affinity, (n_samples,).
-
-    The absolute value is for affinities with negative entries, whose rows may have a
-    negative sum.
-    """
+    """``|q|^-1/2`` of row sums q, which negative entries may make negative."""
     return np.asarray(np.maximum(np.abs(row_sums), SMALLEST_DEGREE) ** -0.5)
 
 
@@ -116,17 +115,17 @@ def first_tied(
     distances : (len(rows),), squared, to all of them.
     """
     n_wanted = neighbors.shape[1]
-    sq_norms = np.asarray((points**2).sum(axis=1), dtype=np.float64)
+    sq_norms = square_lengths(points)
     found = neighbors.copy()
     step = max(1, COMPARED_ELEMENTS // points.shape[0])
     for start in range(0, len(rows), step):
         block = rows[start : start + step]
         reach = distances[start : start + step, None]
-        products = points[block] @ points.T
-        if not isinstance(products, np.ndarray):
-            products = products.toarray()
         energy = sq_norms[block, None] + sq_norms
-        near = energy - 2.0 * products <= reach + SAME_POINT_EXPANDED * energy
+        near = (
+            energy - 2.0 * as_dense(points[block] @ points.T)
+            <= reach + SAME_POINT_EXPANDED * energy
+        )
         near[np.arange(len(block)), block] = False
         for i, row in enumerate(block):
             # The expanded distance is inexact; a few candidates at a time are looked

@@ -14,11 +14,7 @@ from manyview._numerics._operators import SparseGraph
 from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._history import History
-from manyview._solvers._spectral import (
-    SpectralResult,
-    cluster_embedding,
-    varying_views,
-)
+from manyview._solvers._spectral import SpectralResult, cluster_embedding, varying_views
 from manyview._typing import FloatArray
 
 # A view whose graph falls apart along the clusters has no cut left; its weight would

@@ -18,11 +18,7 @@ from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._history import History
 from manyview._solvers._kernels import view_kernels
-from manyview._solvers._spectral import (
-    SpectralResult,
-    cluster_embedding,
-    varying_views,
-)
+from manyview._solvers._spectral import SpectralResult, cluster_embedding, varying_views
 from manyview._typing import FloatArray, IntArray
 
 

@@ -56,17 +56,13 @@ def check_memory(n_samples: int, n_columns: int, n_matrices: int) -> None:
     needed = 8 * n_samples * n_columns * n_matrices
     available = available_memory()
     if available is not None and needed > MEMORY_SHARE * available:
-        all_pairs = n_columns == n_samples
-        pairs = (
-            f"all pairs of {n_samples} samples"
-            if all_pairs
-            else f"{n_samples} samples and {n_columns} anchors"
-        )
+        pairs, remedy = f"{n_samples} samples and {n_columns} anchors", "fewer anchors"
+        if n_columns == n_samples:
+            pairs, remedy = f"all pairs of {n_samples} samples", "anchors"
         msg = (
             f"{n_matrices} matrices of {pairs} need {needed / 2**30:.1f} GiB, but "
-            f"{available / 2**30:.1f} GiB of memory are available. Use "
-            f"{'anchors (n_anchors)' if all_pairs else 'fewer anchors (n_anchors)'}, "
-            "fewer samples, or AMGL or NSMVC, which have no such matrices."
+            f"{available / 2**30:.1f} GiB of memory are available. Use {remedy} "
+            "(n_anchors), fewer samples, or AMGL or NSMVC, which have no such matrices."
         )
         raise ViewError(msg)
 

@@ -42,7 +42,7 @@ class CentroidResult(ExplainingResult):
 
 
 class CentroidRun:
-    """State of one run: labels, centres and losses.
+    """State of one run.
 
     labels : (n_samples,); centers : per view (n_clusters, n_features_v).
     losses : (n_views, n_samples), squared distances to the samples' own centres.
