@@ -19,9 +19,9 @@ def blobs(n_samples, n_features=4, n_blobs=5, spread=0.3, seed=0):
 
 
 def test_filtered_eigenvectors_match_the_formed_matrix():
-    kernel = gaussian_kernel(blobs(40))
+    kernel = gaussian_kernel(blobs(40))[0]
     basis = np.hstack(
-        [reference.top(reference.norm(gaussian_kernel(blobs(40, seed=s))), 5)[1]
+        [reference.top(reference.norm(gaussian_kernel(blobs(40, seed=s))[0]), 5)[1]
          for s in (1, 2)]
     )  # fmt: skip
     product = kernel @ basis @ basis.T
@@ -37,7 +37,7 @@ def test_filtered_eigenvectors_match_the_formed_matrix():
 
 
 def test_filtered_eigenvectors_with_more_columns_than_samples():
-    kernel = gaussian_kernel(blobs(6, n_blobs=2))
+    kernel = gaussian_kernel(blobs(6, n_blobs=2))[0]
     basis = np.hstack([np.eye(6), np.eye(6)])
     found = _graphs.filtered_eigenvectors(kernel, basis, 6)
     values, vectors = found.values, found.vectors
@@ -191,7 +191,7 @@ def test_neighbors_tied_but_for_rounding_have_no_edge():
 
 
 def test_filtered_eigenvectors_without_a_direction_left_are_zero():
-    kernel = gaussian_kernel(np.repeat([[0.0], [4.0]], 15, axis=0))
+    kernel = gaussian_kernel(np.repeat([[0.0], [4.0]], 15, axis=0))[0]
     basis = np.linalg.qr(np.random.RandomState(0).normal(size=(30, 4)))[0]
     pairs = _graphs.filtered_eigenvectors(kernel, basis, 6)
     # A kernel of two kinds of rows has rank 2, and so has each of its two products.

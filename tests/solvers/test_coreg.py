@@ -22,7 +22,7 @@ def make_kernels(n_samples=40, seed=0):
     return [
         gaussian_kernel(
             2 * rng.normal(size=(3, width))[truth] + rng.normal(size=(n_samples, width))
-        )
+        )[0]
         for width in (3, 5, 2)
     ]
 

@@ -40,7 +40,7 @@ def own_subspaces(kernels, n_vectors):
 
 
 def test_rounds_match_reference():
-    kernels = [gaussian_kernel(view) for view in make_views()]
+    kernels = [gaussian_kernel(view)[0] for view in make_views()]
     states = reference.cotrain(kernels, 5, 4)
     subspaces = own_subspaces(kernels, 5)
     for expected in states:
@@ -53,7 +53,7 @@ def test_rounds_match_reference():
 
 
 def test_rounds_are_simultaneous_so_view_order_is_irrelevant():
-    kernels = [gaussian_kernel(view) for view in make_views()]
+    kernels = [gaussian_kernel(view)[0] for view in make_views()]
     forward = _cotrain.filter_round(kernels, own_subspaces(kernels, 4))
     backward = _cotrain.filter_round(kernels[::-1], own_subspaces(kernels[::-1], 4))
     for ours, theirs in zip(forward, backward[::-1], strict=True):
@@ -77,7 +77,7 @@ def test_one_view_is_spectral_clustering():
 
 def test_identical_views_stay_close_to_the_single_view():
     view = make_views()[0]
-    kernels = [gaussian_kernel(view)] * 2
+    kernels = [gaussian_kernel(view)[0]] * 2
     own = own_subspaces(kernels, 3)
     subspaces = own
     for _ in range(5):

@@ -83,45 +83,19 @@ class LowRankKernel:
         return total
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AnchorMap:
-    """What takes points to the factor of a low-rank kernel.
+def nystrom_turn(kernel: FloatArray) -> FloatArray:
+    """(n_anchors, rank), from similarities to anchors to the factor of a kernel.
 
-    anchors : (n_anchors, n_features); turn : (n_anchors, rank).
-    bandwidth : of the Gaussian kernel, None for inner products.
-    """
-
-    anchors: Points
-    turn: FloatArray
-    bandwidth: float | None
-
-    def factor(self, points: Points) -> FloatArray:
-        """(n_points, rank), rows of the factor."""
-        block = as_dense(points @ self.anchors.T)
-        if self.bandwidth is not None:
-            _expand(block, square_lengths(points), square_lengths(self.anchors))
-            _gaussian(block, self.bandwidth)
-        return np.asarray(block @ self.turn)
-
-
-def learn_anchor_map(anchors: Points, *, gaussian: bool) -> AnchorMap:
-    """Nystrom's approximation ``C W^+ C'``, C the similarities to the anchors.
-
-    W, those of the anchors, has to be inverted: with ``W = Q diag(e) Q'`` the factor is
-    ``C Q diag(e)^-1/2``. If all samples are anchors the kernel is the dense one. The
-    bandwidth is the median distance of the anchors.
+    Nystrom's approximation is ``C W^+ C'``, C the similarities to the anchors. W, those
+    of the anchors, has to be inverted: with ``W = Q diag(e) Q'`` the factor is
+    ``C Q diag(e)^-1/2``. If all samples are anchors the kernel is the dense one.
 
     C. Williams, M. Seeger. Using the Nystrom Method to Speed Up Kernel Machines.
     NIPS, 2000.
     """
-    own = squared_distances(anchors) if gaussian else linear_kernel(anchors)
-    bandwidth = median_bandwidth(own) if gaussian else None
-    if bandwidth is not None:
-        _gaussian(own, bandwidth)
-    values, vectors = linalg.eigh(own)
+    values, vectors = linalg.eigh(kernel)
     real = values > SMALLEST_EIGENVALUE * max(values[-1], 0.0)
-    turn = vectors[:, real] / np.sqrt(values[real])
-    return AnchorMap(anchors=anchors, turn=turn, bandwidth=bandwidth)
+    return np.asarray(vectors[:, real] / np.sqrt(values[real]))
 
 
 def linear_kernel(points: Points) -> FloatArray:
@@ -170,11 +144,21 @@ def median_bandwidth(distances: FloatArray) -> float:
     return float(np.sqrt(positive).mean()) if positive.size else 1.0
 
 
-def gaussian_kernel(points: Points) -> FloatArray:
-    """``exp(-||x - y||^2 / (2 sigma^2))`` with the median distance as sigma."""
+def gaussian_kernel(points: Points) -> tuple[FloatArray, float]:
+    """``exp(-||x - y||^2 / (2 sigma^2))``, and sigma: the median distance."""
     kernel = squared_distances(points)
-    _gaussian(kernel, median_bandwidth(kernel))
-    return kernel
+    bandwidth = median_bandwidth(kernel)
+    _gaussian(kernel, bandwidth)
+    return kernel, bandwidth
+
+
+def similarities(points: Points, others: Points, bandwidth: float | None) -> FloatArray:
+    """(n_points, n_others), Gaussian, or inner products if bandwidth is None."""
+    block = as_dense(points @ others.T)
+    if bandwidth is not None:
+        _expand(block, square_lengths(points), square_lengths(others))
+        _gaussian(block, bandwidth)
+    return block
 
 
 def _gaussian(block: FloatArray, bandwidth: float) -> None:
