@@ -119,9 +119,9 @@ def spectral_maps(
     # A graph with more edges takes fewer iterations, and is a start for the next one.
     for graph in reversed(graphs):
         spectral, values, vectors = spectral_map(graph, n_components, vectors)
-        maps.insert(0, spectral)
-        spectra.insert(0, values)
-    return maps, spectra
+        maps.append(spectral)
+        spectra.append(values)
+    return maps[::-1], spectra[::-1]
 
 
 def spectral_map(

@@ -13,6 +13,7 @@ from manyview._solvers._cluster_sums import cluster_sums
 from manyview._solvers._history import History
 from manyview._solvers._local import LocalSamples
 from manyview._solvers._nearest import nearest_by_distance
+from manyview._solvers._nsmvc import unexplained
 from manyview._solvers._start import (
     Start,
     start_kmeans_plusplus,
@@ -159,9 +160,6 @@ class CentroidRun:
             view_weights, total = np.ones(len(self.views)), float(len(self.views))
         score_weights = (view_weights / total) ** exponent
         self.labels[:] = nearest(self.views, self.centers, score_weights)
-        self.measure()
-        divisor = np.where(self.informative, self._samples.scatter, 1.0)
-        left = self.losses.sum(axis=1) / divisor
         return CentroidResult(
             labels=self.labels,
             objective=history.objective,
@@ -171,7 +169,7 @@ class CentroidRun:
             centers=self.centers,
             view_weights=view_weights / total,
             score_weights=score_weights,
-            unexplained=np.where(self.informative, left, 1.0),
+            unexplained=unexplained(self._samples, self.centers),
         )
 
 
