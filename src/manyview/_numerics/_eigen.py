@@ -39,7 +39,6 @@ SHIFT = 1e-4
 # Eigenvalues of a product below this share of the largest are zero.
 EMPTY = 1e-12
 
-
 Affinity: TypeAlias = "FloatArray | SparseGraph | LowRankKernel"
 
 
@@ -57,8 +56,8 @@ def top_eigenvectors(
     connected components, and each vector then lives on one of them; of tied components
     the larger one comes first, then the one with the first sample. If the last vector
     is tied with others within a component, the directions taken of that eigenspace are
-    those nearest to fixed ones. Vectors beyond the rank of a low-rank kernel, of one
-    factor, are zero.
+    those nearest to fixed ones. A low-rank kernel has one factor, of weight 1; vectors
+    beyond its rank are zero.
 
     coupling : (n_samples, any), of a dense or low-rank affinity to which ``coupling
     coupling'`` is added; start : (n_samples, any), vectors of a similar matrix, which
