@@ -118,6 +118,15 @@ def test_top_eigenvectors_of_an_empty_graph():
     assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-12)
 
 
+def test_top_singular_vectors_are_eigenvectors_of_the_gram():
+    matrix = np.random.RandomState(0).normal(size=(12, 7))
+    vectors = _eigen.top_singular_vectors(matrix, 3)
+    expected = reference.top(matrix @ matrix.T, 3)[1]
+    assert_allclose(
+        reference.projector(vectors), reference.projector(expected), atol=1e-10
+    )
+
+
 def weakly_linked(n_samples, n_components, link):
     """Rings of unequal sizes joined by faint edges: eigenvalues crowd below 1."""
     rng = np.random.RandomState(0)

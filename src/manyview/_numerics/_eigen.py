@@ -72,6 +72,12 @@ def top_eigenvectors(
     return _connected_eigenpairs(affinity, coupling, n_vectors, start, tolerance)
 
 
+def top_singular_vectors(matrix: FloatArray, n_vectors: int) -> FloatArray:
+    """Left singular vectors of the largest singular values, (n_samples, n_vectors)."""
+    vectors, values, _ = linalg.svd(matrix, full_matrices=False)
+    return settle_ties(values, vectors, n_vectors).vectors
+
+
 def settle_ties(values: FloatArray, vectors: FloatArray, n_vectors: int) -> Eigenpairs:
     """The leading vectors; of a tied space cut in two, what is nearest to fixed ones.
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from manyview._numerics._eigen import Affinity, top_eigenvectors
-from manyview._numerics._gram import LowRankKernel
+from manyview._numerics._eigen import Affinity, top_eigenvectors, top_singular_vectors
 from manyview._numerics._graphs import normalise_kernel, unit_rows
 from manyview._numerics._subspace import Eigenpairs
 from manyview._results import OnIteration
@@ -73,8 +72,7 @@ def coreg_round(
     roots = np.sqrt(coupling)
     stacked = [root * pairs.vectors for root, pairs in zip(roots, found, strict=True)]
     n_clusters = stacked[0].shape[1]
-    sum_of_projectors = LowRankKernel(factors=(np.hstack(stacked),), weights=(1.0,))
-    shared = top_eigenvectors(sum_of_projectors, n_clusters).vectors
+    shared = top_singular_vectors(np.hstack(stacked), n_clusters)
     return shared, [
         top_eigenvectors(
             affinity, n_clusters, coupling=root * shared, start=pairs.vectors
