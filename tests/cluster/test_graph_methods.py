@@ -223,9 +223,9 @@ def test_labels_do_not_depend_on_the_processor():
 def test_graphs_close_to_falling_apart_are_solved_quickly(monkeypatch):
     """The weight of one view all but vanishes, and the other's graph is in pieces."""
     products = []
-    recur = _operators.Matrix.recur
+    recur = _operators.SparseGraph.recur
     monkeypatch.setattr(
-        _operators.Matrix, "recur", lambda *a: products.extend(a[-1]) or recur(*a)
+        _operators.SparseGraph, "recur", lambda *a: products.extend(a[-1]) or recur(*a)
     )
     model = AMGL(2, scale=None, random_state=0).fit(
         hard_graphs.word_counts(450, seed=2)
@@ -242,7 +242,7 @@ def test_approximate_eigenvectors_warn(monkeypatch, Spectral, blobs):
     monkeypatch.setattr(
         _eigen,
         "_connected_eigenpairs",
-        lambda *a: dataclasses.replace(solve(*a), converged=False),
+        lambda *a: dataclasses.replace(solve(*a), residual=1.0),
     )
     with pytest.warns(ConvergenceWarning, match="eigenvectors behind .* approximate"):
         Spectral(3, random_state=0).fit(blobs[0])

@@ -10,10 +10,10 @@ from manyview._numerics._anchors import (
     first_equals,
     local_widths,
     nearest_anchors,
-    participation,
     self_tuning_weights,
     smallest_width,
 )
+from manyview._numerics._diffusion import structure_strength
 from tests import reference_graph_views as reference
 
 
@@ -103,9 +103,14 @@ def test_self_tuning_weights_of_a_far_sample_do_not_underflow():
     assert_allclose(weights, [[1.0, np.exp(-1.0)]] / (1.0 + np.exp(-1.0)))
 
 
-def test_participation_by_hand():
-    assert participation(np.array([[1.0, 0.0], [0.0, -1.0]])) == 1.0
-    assert participation(np.array([[3.0], [0.0], [0.0], [0.0]])) == 0.25
-    # Energies 1 and 4: (5 / 2)^2 / (17 / 2).
-    assert participation(np.array([[1.0], [2.0]])) == pytest.approx(25 / 34)
-    assert participation(np.zeros((3, 2))) == 0.0
+def test_structure_strength_by_hand():
+    # With eigenvalues of 1 it is the participation ratio.
+    assert structure_strength(np.ones(2), np.array([[1.0, 0.0], [0.0, -1.0]])) == 1.0
+    alone = np.array([[3.0], [0.0], [0.0], [0.0]])
+    assert structure_strength(np.ones(1), alone) == 0.25
+    # Energies 1 and 4: (5 / 2)^2 / (17 / 2). Halved coordinates change only the mean.
+    uneven = np.array([[1.0], [2.0]])
+    assert structure_strength(np.ones(1), uneven) == pytest.approx(25 / 34)
+    assert structure_strength(np.full(1, 0.5), uneven) == pytest.approx(25 / 136)
+    assert structure_strength(np.ones(2), np.zeros((3, 2))) == 0.0
+    assert structure_strength(np.empty(0), np.empty((3, 0))) == 0.0

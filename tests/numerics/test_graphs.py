@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from manyview._numerics import _graphs
+from manyview._numerics._eigen import top_eigenvectors
 from manyview._numerics._gram import LowRankKernel, gaussian_kernel
 from tests import reference_graphs as reference
 
@@ -18,9 +19,9 @@ def blobs(n_samples, n_features=4, n_blobs=5, spread=0.3, seed=0):
 
 
 def test_filtered_eigenvectors_match_the_formed_matrix():
-    kernel = gaussian_kernel(blobs(40))
+    kernel = gaussian_kernel(blobs(40))[0]
     basis = np.hstack(
-        [reference.top(reference.norm(gaussian_kernel(blobs(40, seed=s))), 5)[1]
+        [reference.top(reference.norm(gaussian_kernel(blobs(40, seed=s))[0]), 5)[1]
          for s in (1, 2)]
     )  # fmt: skip
     product = kernel @ basis @ basis.T
@@ -36,7 +37,7 @@ def test_filtered_eigenvectors_match_the_formed_matrix():
 
 
 def test_filtered_eigenvectors_with_more_columns_than_samples():
-    kernel = gaussian_kernel(blobs(6, n_blobs=2))
+    kernel = gaussian_kernel(blobs(6, n_blobs=2))[0]
     basis = np.hstack([np.eye(6), np.eye(6)])
     found = _graphs.filtered_eigenvectors(kernel, basis, 6)
     values, vectors = found.values, found.vectors
@@ -56,20 +57,29 @@ def test_normalised_factor_has_the_eigenvectors_of_the_formed_matrix(n_coupled):
     kernel, formed = low_rank_kernel()
     coupling = np.linalg.qr(np.random.RandomState(1).normal(size=(40, 3)))[0]
     coupling = coupling[:, :n_coupled]
-    found = _graphs.normalise_kernel(kernel).top_eigenvectors(4, coupling)
+    found = top_eigenvectors(_graphs.normalise_kernel(kernel), 4, coupling=coupling)
     matrix = reference.norm(formed) + coupling @ coupling.T
     values, vectors = reference.top(matrix, 4)
     assert_allclose(found.values, values, rtol=1e-10)
     assert_allclose(
         reference.projector(found.vectors), reference.projector(vectors), atol=1e-9
     )
-    dense = _graphs.normalise_kernel(formed).top_eigenvectors(4, coupling)
+    dense = top_eigenvectors(_graphs.normalise_kernel(formed), 4, coupling=coupling)
     assert_allclose(found.vectors, dense.vectors, atol=1e-9)
+
+
+def test_a_kernel_is_overwritten_only_on_demand():
+    _, kernel = low_rank_kernel()
+    before = kernel.copy()
+    normal = _graphs.normalise_kernel(kernel)
+    assert_array_equal(kernel, before)
+    assert _graphs.normalise_kernel(kernel, overwrite=True) is kernel
+    assert_array_equal(kernel, normal)
 
 
 def test_normalised_factor_beyond_its_rank_has_zeros():
     kernel, _ = low_rank_kernel(rank=3)
-    found = _graphs.normalise_kernel(kernel).top_eigenvectors(5)
+    found = top_eigenvectors(_graphs.normalise_kernel(kernel), 5)
     assert_allclose(
         found.vectors.T @ found.vectors, np.diag([1, 1, 1, 0, 0]), atol=1e-9
     )
@@ -81,9 +91,12 @@ def test_normalised_factor_settles_ties_whatever_the_factor():
     factor = np.repeat(np.eye(4), 5, axis=0)
     turn = np.linalg.qr(np.random.RandomState(0).normal(size=(4, 4)))[0]
     found = [
-        _graphs.normalise_kernel(
-            LowRankKernel(factors=(factor @ basis,), weights=(1.0,))
-        ).top_eigenvectors(2)
+        top_eigenvectors(
+            _graphs.normalise_kernel(
+                LowRankKernel(factors=(factor @ basis,), weights=(1.0,))
+            ),
+            2,
+        )
         for basis in (np.eye(4), turn)
     ]
     assert_allclose(found[0].vectors, found[1].vectors, atol=1e-10)
@@ -178,7 +191,7 @@ def test_neighbors_tied_but_for_rounding_have_no_edge():
 
 
 def test_filtered_eigenvectors_without_a_direction_left_are_zero():
-    kernel = gaussian_kernel(np.repeat([[0.0], [4.0]], 15, axis=0))
+    kernel = gaussian_kernel(np.repeat([[0.0], [4.0]], 15, axis=0))[0]
     basis = np.linalg.qr(np.random.RandomState(0).normal(size=(30, 4)))[0]
     pairs = _graphs.filtered_eigenvectors(kernel, basis, 6)
     # A kernel of two kinds of rows has rank 2, and so has each of its two products.

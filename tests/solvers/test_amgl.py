@@ -8,7 +8,7 @@ from scipy import sparse
 from manyview._numerics._graphs import normalise_graph
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
-from manyview._solvers._amgl import fuse_graphs, graph_cuts, solve_amgl, view_graph
+from manyview._solvers._amgl import graph_cuts, solve_amgl, view_graphs
 from manyview._views import check_views
 from tests import reference_graphs as reference
 
@@ -29,7 +29,14 @@ def open_raw(views):
 
 
 def make_graphs(**options):
-    return [view_graph(view, 5) for view in open_raw(make_views(**options))]
+    return view_graphs(open_raw(make_views(**options)), 5)
+
+
+def fuse_graphs(graphs, n_clusters, **options):
+    settings = {"max_iter": 100, "tol": 1e-8, "normalize_rows": False, "n_init": 3}
+    return solve_amgl(
+        graphs, n_clusters, np.random.RandomState(0), **{**settings, **options}
+    )
 
 
 def symmetric(graph):
@@ -47,53 +54,53 @@ def test_rounds_match_reference():
     for n_rounds in (1, 2, 6):
         fused = fuse_graphs(ours, 3, max_iter=n_rounds, tol=0.0)
         vectors, weights, objective = states[n_rounds - 1]
-        same_span(fused.vectors, vectors)
-        assert_allclose(fused.weights, weights / weights.sum(), rtol=1e-6)
+        same_span(fused.embedding, vectors)
+        assert_allclose(fused.view_weights, weights / weights.sum(), rtol=1e-6)
         assert fused.history[-1].objective == pytest.approx(objective, rel=1e-9)
 
 
 def test_view_graph_is_the_normalised_symmetric_graph():
     view = make_views()[1]
-    (rows,) = open_raw([view])
+    (graph,) = view_graphs(open_raw([view]), 4)
     expected = reference.norm(symmetric(reference.amgl_graph(view, 4)))
-    assert_allclose(view_graph(rows, 4).toarray(), expected, atol=1e-9)
+    assert_allclose(graph.toarray(), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n_samples", [60, 450])
 def test_objective_never_rises(seed, n_samples):
     graphs = make_graphs(n_samples=n_samples, seed=seed)
-    fused = fuse_graphs(graphs, 4, max_iter=100, tol=1e-8)
+    fused = fuse_graphs(graphs, 4)
     objectives = np.array([record.objective for record in fused.history])
     assert (np.diff(objectives) <= 1e-9 * objectives[0]).all()
     assert fused.converged
     assert len(objectives) >= 3
-    assert (fused.weights > 0).all()
-    assert fused.weights.sum() == pytest.approx(1.0)
-    assert_allclose(fused.vectors.T @ fused.vectors, np.eye(4), atol=1e-10)
+    assert (fused.view_weights > 0).all()
+    assert fused.view_weights.sum() == pytest.approx(1.0)
+    assert_allclose(fused.embedding.T @ fused.embedding, np.eye(4), atol=1e-10)
 
 
 def test_one_view_is_spectral_clustering_on_its_graph():
     graph = make_graphs()[0]
-    fused = fuse_graphs([graph], 3, max_iter=100, tol=1e-8)
-    same_span(fused.vectors, reference.top(graph.toarray(), 3)[1])
-    assert_array_equal(fused.weights, [1.0])
+    fused = fuse_graphs([graph], 3)
+    same_span(fused.embedding, reference.top(graph.toarray(), 3)[1])
+    assert_array_equal(fused.view_weights, [1.0])
 
 
 def test_duplicating_all_views_changes_nothing():
     graphs = make_graphs()
-    once = fuse_graphs(graphs, 3, max_iter=100, tol=1e-8)
-    twice = fuse_graphs(graphs * 2, 3, max_iter=100, tol=1e-8)
-    same_span(once.vectors, twice.vectors)
-    assert_allclose(twice.weights, np.tile(once.weights, 2) / 2, rtol=1e-8)
+    once = fuse_graphs(graphs, 3)
+    twice = fuse_graphs(graphs * 2, 3)
+    same_span(once.embedding, twice.embedding)
+    assert_allclose(twice.view_weights, np.tile(once.view_weights, 2) / 2, rtol=1e-8)
 
 
 def test_graphs_that_fall_apart_have_finite_weights():
     # Clusters so far apart that no neighbour is in another one: the cut vanishes.
     graph = make_graphs(n_samples=60, spread=1e-3)[0]
-    fused = fuse_graphs([graph, graph], 3, max_iter=100, tol=1e-8)
+    fused = fuse_graphs([graph, graph], 3)
     assert fused.converged
-    assert_allclose(fused.weights, [0.5, 0.5])
+    assert_allclose(fused.view_weights, [0.5, 0.5])
     assert fused.history[-1].objective == pytest.approx(2e-6)  # roots of the floor
 
 
@@ -107,28 +114,19 @@ def test_graph_cuts_by_hand():
 
 
 def test_rounds_stop_from_the_third_on():
-    fused = fuse_graphs(make_graphs(), 3, max_iter=100, tol=1.0)
+    fused = fuse_graphs(make_graphs(), 3, tol=1.0)
     assert len(fused.history) == 3
     assert fused.converged
 
 
 def test_iteration_limit_is_reported():
-    fused = fuse_graphs(make_graphs(), 3, max_iter=2, tol=1e-8)
+    fused = fuse_graphs(make_graphs(), 3, max_iter=2)
     assert not fused.converged
     assert len(fused.history) == 2
 
 
 def solve(views, **options):
-    settings = {
-        "n_neighbors": 5,
-        "max_iter": 100,
-        "tol": 1e-8,
-        "normalize_rows": False,
-        "n_init": 3,
-    }
-    return solve_amgl(
-        open_raw(views), 3, np.random.RandomState(0), **{**settings, **options}
-    )
+    return fuse_graphs(view_graphs(open_raw(views), 5), 3, **options)
 
 
 def test_constant_view_gets_no_weight_and_changes_nothing():

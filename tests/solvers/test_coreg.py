@@ -1,13 +1,17 @@
 """Co-regularisation against the written-out rounds, and its invariants."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from manyview._numerics._eigen import top_eigenvectors
 from manyview._numerics._gram import gaussian_kernel
+from manyview._numerics._graphs import normalise_kernel
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
-from manyview._solvers._coreg import coreg_rounds, solve_coreg
+from manyview._solvers._coreg import coreg_round, solve_coreg
 from manyview._views import check_views
 from tests import reference_graphs as reference
 
@@ -18,9 +22,21 @@ def make_kernels(n_samples=40, seed=0):
     return [
         gaussian_kernel(
             2 * rng.normal(size=(3, width))[truth] + rng.normal(size=(n_samples, width))
-        )
+        )[0]
         for width in (3, 5, 2)
     ]
+
+
+def coreg_rounds(kernels, coupling, n_clusters, n_rounds):
+    affinities = [normalise_kernel(kernel) for kernel in kernels]
+    found = [top_eigenvectors(affinity, n_clusters) for affinity in affinities]
+    for _ in range(n_rounds):
+        shared, found = coreg_round(affinities, found, coupling)
+        yield SimpleNamespace(
+            shared=shared,
+            subspaces=[pairs.vectors for pairs in found],
+            objective=sum(pairs.values.sum() for pairs in found),
+        )
 
 
 def same_span(ours, theirs, atol=1e-7):

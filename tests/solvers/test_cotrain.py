@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from manyview._numerics._eigen import top_eigenvectors
 from manyview._numerics._gram import gaussian_kernel
+from manyview._numerics._graphs import normalise_kernel
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
 from manyview._solvers import _cotrain
@@ -31,11 +33,14 @@ def solve(views, n_clusters=3, **options):
 
 
 def own_subspaces(kernels, n_vectors):
-    return [found.vectors for found in _cotrain.own_subspaces(kernels, n_vectors)]
+    return [
+        top_eigenvectors(normalise_kernel(kernel), n_vectors).vectors
+        for kernel in kernels
+    ]
 
 
 def test_rounds_match_reference():
-    kernels = [gaussian_kernel(view) for view in make_views()]
+    kernels = [gaussian_kernel(view)[0] for view in make_views()]
     states = reference.cotrain(kernels, 5, 4)
     subspaces = own_subspaces(kernels, 5)
     for expected in states:
@@ -48,7 +53,7 @@ def test_rounds_match_reference():
 
 
 def test_rounds_are_simultaneous_so_view_order_is_irrelevant():
-    kernels = [gaussian_kernel(view) for view in make_views()]
+    kernels = [gaussian_kernel(view)[0] for view in make_views()]
     forward = _cotrain.filter_round(kernels, own_subspaces(kernels, 4))
     backward = _cotrain.filter_round(kernels[::-1], own_subspaces(kernels[::-1], 4))
     for ours, theirs in zip(forward, backward[::-1], strict=True):
@@ -72,7 +77,7 @@ def test_one_view_is_spectral_clustering():
 
 def test_identical_views_stay_close_to_the_single_view():
     view = make_views()[0]
-    kernels = [gaussian_kernel(view)] * 2
+    kernels = [gaussian_kernel(view)[0]] * 2
     own = own_subspaces(kernels, 3)
     subspaces = own
     for _ in range(5):
@@ -87,8 +92,17 @@ def test_identical_views_stay_close_to_the_single_view():
     ("ratio", "n_clusters", "n_samples", "size"),
     [(1.0, 3, 40, 3), (1.5, 3, 40, 5), (1.5, 10, 12, 12)],
 )
-def test_subspace_size(ratio, n_clusters, n_samples, size):
-    assert _cotrain.subspace_size(n_clusters, ratio, n_samples) == size
+def test_subspace_size(monkeypatch, ratio, n_clusters, n_samples, size):
+    sizes = []
+    filter_round = _cotrain.filter_round
+
+    def watch(kernels, subspaces):
+        sizes.extend(subspace.shape for subspace in subspaces)
+        return filter_round(kernels, subspaces)
+
+    monkeypatch.setattr(_cotrain, "filter_round", watch)
+    solve(make_views(n_samples), n_clusters, subspace_ratio=ratio, n_rounds=1)
+    assert sizes == [(n_samples, size)] * 3
 
 
 def test_output_selects_a_view():

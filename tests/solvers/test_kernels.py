@@ -12,6 +12,8 @@ from manyview._scaling import learn_scales
 from manyview._solvers import _coreg, _cotrain, _kernels, _mvkkm
 from manyview._views import check_views
 from tests import reference_graphs as reference
+from tests.solvers.test_coreg import coreg_rounds
+from tests.solvers.test_cotrain import own_subspaces
 
 # Eigenvalues closer than this leave the subspace between them to rounding.
 SMALLEST_GAP = 1e-4
@@ -73,7 +75,7 @@ def test_cotrain_by_anchors_is_that_on_the_formed_kernels(problem):
     formed = formed_kernels(views, anchors)
     assume(all(has_gap(reference.norm(kernel), n_clusters) for kernel in formed))
     kernels = kernels_of(views, anchors)
-    own = [s.vectors for s in _cotrain.own_subspaces(kernels, n_clusters)]
+    own = own_subspaces(kernels, n_clusters)
     expected, *_ = states = reference.cotrain(formed, n_clusters, 1)
     for ours, theirs in zip(own, expected, strict=True):
         same_span(ours, theirs)
@@ -101,9 +103,7 @@ def test_coreg_by_anchors_is_that_on_the_formed_kernels(problem, strength):
         for kernel in formed
     )
     assume(has_gap(pull, n_clusters))
-    (state,) = _coreg.coreg_rounds(
-        kernels_of(views, anchors), coupling, n_clusters, n_rounds=1
-    )
+    (state,) = coreg_rounds(kernels_of(views, anchors), coupling, n_clusters, 1)
     same_span(state.shared, shared)
     assert state.objective == pytest.approx(objective, rel=1e-7)
 

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
-from manyview._solvers import _samvc
 from manyview._solvers._samvc import solve_samvc
 from manyview._solvers._start import start_from_labels
 from manyview._solvers._weighted import CentroidRun
@@ -46,9 +45,10 @@ def test_rounds_never_raise_the_objective_for_given_weights(problem):
     paced = np.random.default_rng(0).random(distances.shape)
     values = []
     for _ in range(6):
-        values.append(_samvc._objective(samples, paced, distances))
-        view_weights = _samvc._view_weights(samples, paced, distances)
-        samples.step(_samvc._slopes(samples, paced, distances, view_weights))
+        totals = np.einsum("vi,vi->v", paced, distances)
+        values.append(np.sqrt(totals[samples.informative]).sum())
+        slopes = 0.5 * samples.root_weights(totals)[:, None] * paced
+        samples.step(slopes / samples.safe(distances))
         distances = samples.distances()
     assert np.all(np.diff(values) <= 1e-7 * values[0] + problem.rounding)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import manyview._rows
-from manyview._numerics._weighted import root_weights, simplex_weights
+from manyview._numerics._soft import simplex_weights
 from manyview._scaling import ViewScale, learn_scales
 from manyview._solvers._nearest import nearest_by_distance, nearest_clusters
 from manyview._solvers._start import Start, start_random_labels
@@ -138,6 +138,9 @@ def test_a_constant_view_takes_no_part():
     samples = make_samples(views, [views[0][:2], views[1][:2]], np.arange(20) % 2)
     assert_array_equal(samples.informative, [True, False])
     assert not samples.takes_part[1].any()
+    assert_allclose(samples.root_weights(np.array([4.0, 0.0])), [0.25, 0.0])
+    distances = np.vstack([np.arange(20.0), np.full(20, 99.0)])
+    assert_allclose(samples.per_view(distances, np.max, 7.0), [[19.0], [7.0]])
 
 
 def test_floors_follow_the_spread_of_the_view():
@@ -184,7 +187,6 @@ def test_uninformative_views_get_no_weight():
     assert_allclose(simplex_weights(np.array([3.0, 0.0]), 2.0, some), [1, 0])
     none = np.array([False, False])
     assert_allclose(simplex_weights(np.zeros(2), 2.0, none), [0.5, 0.5])
-    assert_allclose(root_weights(np.array([4.0, 0.0]), some), [0.25, 0.0])
 
 
 def test_nearest_by_distance_adds_plain_distances():
@@ -208,15 +210,17 @@ def test_nearest_by_distance_uses_the_views_a_sample_has():
 def test_history_tells_change_and_rest():
     heard = []
     history = History(heard.append)
-    history.add(stage=1, iteration=1, objective=4.0, n_moved=2)
+    history.add(4.0, 2)
     assert history.change == np.inf
     assert not history.settled(1e-3)
-    history.add(stage=1, iteration=2, objective=3.0, n_moved=1)
+    history.add(3.0, 1)
     assert history.change == 0.25
     assert history.settled(0.3)
     assert not history.settled(0.25)
-    history.add(stage=1, iteration=3, objective=2.0, n_moved=0)
+    history.add(2.0, 0, stage=2)
     assert history.settled(0.0)
+    counted = [(record.stage, record.iteration) for record in history.records]
+    assert counted == [(1, 1), (1, 2), (2, 1)]
     assert heard == history.records
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from manyview._numerics._eigen import top_eigenvectors
+from manyview._numerics._graphs import neighbor_matrix
 from manyview._numerics._jit import kernel
-from manyview._numerics._operators import Product
+from manyview._numerics._operators import SparseGraph
 from manyview._typing import FloatArray, IntArray
 
 # Relative residual of eigenvectors: embeddings are kept in single precision.
@@ -61,10 +62,7 @@ def nearest_anchors(
 
 @kernel()
 def first_equals(distances: FloatArray, out_first: IntArray) -> None:
-    """For each row, the first one at distance 0, at the latest itself.
-
-    distances : (n_rows, n_rows); out_first : (n_rows,).
-    """
+    """(n_rows,), the first row at distance 0 from each, at the latest itself."""
     for i in range(len(out_first)):
         first = 0
         while first < i and distances[i, first] != 0.0:
@@ -108,34 +106,7 @@ def self_tuning_weights(
     # The nearest anchor has weight 1 before the division, so no row underflows.
     weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
-    return neighbor_matrix(nearest, weights, len(anchor_widths))
-
-
-def neighbor_matrix(
-    nearest: IntArray, weights: FloatArray, n_columns: int
-) -> sparse.csr_array:
-    """(n_rows, n_columns), edges to the nearest; those of faint weight are left out.
-
-    nearest, weights : (n_rows, n_nearest).
-    """
-    edges = np.arange(0, nearest.size + 1, nearest.shape[1])
-    kept = np.where(weights < SMALLEST_WEIGHT, 0.0, weights)
-    graph = sparse.csr_array(
-        (kept.ravel(), nearest.ravel(), edges), shape=(len(nearest), n_columns)
-    )
-    graph.eliminate_zeros()
-    return graph
-
-
-def participation(coordinates: FloatArray) -> float:
-    """Share of the samples that carry the energy of an embedding, in (0, 1].
-
-    coordinates : (n_samples, n_components). 1 if all rows are equally long, 1 / n if
-    all but one are zero.
-    """
-    energies = np.einsum("ij,ij->i", coordinates, coordinates)
-    total = float((energies**2).mean())
-    return float(energies.mean()) ** 2 / total if total > 0.0 else 0.0
+    return neighbor_matrix(nearest, weights, len(anchor_widths), SMALLEST_WEIGHT)
 
 
 def spectral_maps(
@@ -148,9 +119,9 @@ def spectral_maps(
     # A graph with more edges takes fewer iterations, and is a start for the next one.
     for graph in reversed(graphs):
         spectral, values, vectors = spectral_map(graph, n_components, vectors)
-        maps.insert(0, spectral)
-        spectra.insert(0, values)
-    return maps, spectra
+        maps.append(spectral)
+        spectra.append(values)
+    return maps[::-1], spectra[::-1]
 
 
 def spectral_map(
@@ -158,8 +129,8 @@ def spectral_map(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(n_anchors, n_components) that takes rows of weights to the embedding.
 
-    The eigenvalues, (n_components,), come with it; those that do not exist are 0. So do
-    the eigenvectors, a `start` for a graph of the same samples and anchors.
+    Also its eigenvalues, (n_components,), 0 where there are fewer, and its vectors, a
+    `start` for a graph of the same samples and anchors.
 
     With columns divided by the roots of their sums, the graph Z has Z Z' as affinity of
     the samples; its eigenvectors follow from the smaller of Z Z' and Z' Z. They are
@@ -171,7 +142,7 @@ def spectral_map(
     n_rows, n_anchors = normal.shape
     n_found = min(n_components, n_rows, n_anchors)
     narrow = n_rows < n_anchors
-    product = Product(normal if narrow else sparse.csr_array(normal.T))
+    product = SparseGraph.squared(normal if narrow else sparse.csr_array(normal.T))
     pairs = top_eigenvectors(product, n_found, start=start, tolerance=EMBEDDING_ERROR)
     directions, power = (
         (normal.T @ pairs.vectors, 1.0) if narrow else (pairs.vectors, 0.5)
@@ -179,11 +150,10 @@ def spectral_map(
     real = pairs.values > SMALLEST_EIGENVALUE
     divisor = np.where(real, pairs.values, 1.0) ** power
     factors = real / divisor * commute_weights(pairs.values)
-    spectral = np.zeros((n_anchors, n_components))
-    spectral[:, :n_found] = scaling[:, None] * directions * factors
-    values = np.zeros(n_components)
-    values[:n_found] = pairs.values
-    return spectral, values, pairs.vectors
+    spectral = scaling[:, None] * directions * factors
+    missing = (0, n_components - n_found)
+    padded = np.pad(spectral, ((0, 0), missing)), np.pad(pairs.values, missing)
+    return *padded, pairs.vectors
 
 
 def commute_weights(values: FloatArray) -> FloatArray:
@@ -191,10 +161,8 @@ def commute_weights(values: FloatArray) -> FloatArray:
 
     values : descending eigenvalues in [0, 1], the first of them 1. With these weights
     distances between samples are commute times of a random walk. Where a graph falls
-    into fewer clusters than there are vectors, its last eigenvalues are far from 1
-    compared with the first ones, and its last vectors, which tell apart what belongs
-    together, count little. Without clear clusters all vectors count about equally. The
-    first vector is nearly constant; it counts as the second.
+    into fewer clusters than there are vectors, its last vectors, which tell apart what
+    belongs together, count little. The first, nearly constant one counts as the second.
     """
     rest = np.maximum(1.0 - values, 0.0) + SMALLEST_REST
     rest[:1] = rest[1:2] if len(rest) > 1 else 1.0

@@ -7,9 +7,14 @@ from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
 from manyview._numerics import _anchors
-from manyview._numerics._eigen import Eigenpairs, top_eigenvectors
-from manyview._numerics._graphs import inverse_root_degrees
-from manyview._numerics._operators import TIED
+from manyview._numerics._eigen import top_eigenvectors
+from manyview._numerics._graphs import (
+    inverse_root_degrees,
+    neighbor_matrix,
+    normalise_graph,
+)
+from manyview._numerics._operators import TIED, SparseGraph
+from manyview._numerics._subspace import Eigenpairs
 from manyview._typing import FloatArray, IntArray
 
 # Neighbours of a sample in the graph, and the one whose distance is the local width
@@ -28,7 +33,7 @@ def neighbor_affinity(nearest: IntArray, distances: FloatArray) -> sparse.csr_ar
     least = _anchors.smallest_width(distances, place)
     width = _anchors.local_widths(distances, place, least)
     weights = np.exp(-distances / (width[:, None] * width[nearest]))
-    graph = _anchors.neighbor_matrix(nearest, weights, n_samples)
+    graph = neighbor_matrix(nearest, weights, n_samples, _anchors.SMALLEST_WEIGHT)
     return sparse.csr_array((graph + graph.T) / 2.0)
 
 
@@ -36,10 +41,11 @@ def diffusion_vectors(
     affinity: sparse.csr_array, n_vectors: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Eigenpairs of the normalised affinity without the trivial one, root degrees."""
-    scaling = inverse_root_degrees(np.asarray(affinity.sum(axis=1), dtype=np.float64))
-    n_vectors = min(n_vectors, affinity.shape[0])
+    scaling = inverse_root_degrees(affinity.sum(axis=1))
     pairs = top_eigenvectors(
-        affinity, n_vectors, scaling=scaling, tolerance=_anchors.EMBEDDING_ERROR
+        SparseGraph(normalise_graph(affinity)),
+        min(n_vectors, affinity.shape[0]),
+        tolerance=_anchors.EMBEDDING_ERROR,
     )
     _, pieces = connected_components(affinity, directed=False)
     largest = pieces == np.bincount(pieces).argmax()
@@ -60,8 +66,14 @@ def _without_direction(pairs: Eigenpairs, direction: FloatArray) -> FloatArray:
 
 
 def structure_strength(values: FloatArray, vectors: FloatArray) -> float:
-    """Mean squared eigenvalue times the participation ratio of the coordinates."""
-    if not len(values):
+    """Mean squared eigenvalue times the participation ratio of the coordinates.
+
+    That is the share of the samples that carry the energy: 1 if all rows are equally
+    long, 1 / n if all but one are zero.
+    """
+    coordinates = values * vectors
+    energies = np.einsum("ij,ij->i", coordinates, coordinates)
+    total = float((energies**2).mean())
+    if total == 0.0:
         return 0.0
-    spread = _anchors.participation(values * vectors)
-    return float((values**2).mean()) * spread
+    return float((values**2).mean()) * (float(energies.mean()) ** 2 / total)

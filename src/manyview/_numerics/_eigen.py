@@ -1,22 +1,23 @@
-"""Leading eigenvectors of symmetric affinities.
+"""Leading eigenvectors of symmetric affinities of samples.
 
-Affinities are (n_samples, n_samples) matrices, dense or CSR. Where eigenvalues tie, the
-vectors follow from the matrix alone, not from rounding: see `top_eigenvectors`.
+Where eigenvalues tie, the vectors follow from the matrix alone, not from rounding: see
+`top_eigenvectors`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse.csgraph import connected_components
+from scipy import linalg
 
-from manyview._numerics._operators import TIED, Affinity, Matrix, Product
+from manyview._numerics._gram import LowRankKernel
+from manyview._numerics._operators import TIED, SparseGraph
 from manyview._numerics._subspace import (
     SPARE,
-    Found,
+    Eigenpairs,
     block_width,
     descending_eigenpairs,
     filtered,
@@ -35,53 +36,40 @@ FACTORISED_UP_TO = 5000
 SETTLED_UP_TO = 2000
 # Where the matrix is inverted: this far, relatively, above the largest eigenvalue.
 SHIFT = 1e-4
-# Relative residual that is good enough where a matrix is too large to factorise.
-ROUGH_TOLERANCE = 1e-6
+# Eigenvalues of a product below this share of the largest are zero.
+EMPTY = 1e-12
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Eigenpairs:
-    """values : (n_vectors,), descending; vectors : (n_samples, n_vectors).
-
-    converged : False if the vectors are approximate.
-    """
-
-    values: FloatArray
-    vectors: FloatArray
-    converged: bool = True
+Affinity: TypeAlias = "FloatArray | SparseGraph | LowRankKernel"
 
 
 def top_eigenvectors(
     affinity: Affinity,
     n_vectors: int,
     *,
-    scaling: FloatArray | None = None,
     coupling: FloatArray | None = None,
     start: FloatArray | None = None,
     tolerance: float = TOLERANCE,
 ) -> Eigenpairs:
     """Eigenpairs of the largest (not the largest absolute) eigenvalues.
 
-    The matrix is ``diag(scaling) affinity diag(scaling) + coupling coupling'``; for
-    large n it is never formed. Each vector's largest entry is positive.
+    Each vector's largest entry is positive. A sparse graph is taken apart into its
+    connected components, and each vector then lives on one of them; of tied components
+    the larger one comes first, then the one with the first sample. If the last vector
+    is tied with others within a component, the directions taken of that eigenspace are
+    those nearest to fixed ones. A low-rank kernel has one factor, of weight 1; vectors
+    beyond its rank are zero.
 
-    A sparse graph is taken apart into its connected components, and each vector then
-    lives on one of them; of tied components the larger one comes first, then the one
-    with the first sample. If the last vector is tied with others within a component,
-    the directions taken of that eigenspace are those nearest to fixed ones.
-
-    scaling : (n_samples,) or None for ones; coupling : (n_samples, any) or None;
-    start : (n_samples, any), vectors of a similar matrix, which save products.
+    coupling : (n_samples, any), of a dense or low-rank affinity to which ``coupling
+    coupling'`` is added; start : (n_samples, any), vectors of a similar matrix, which
+    save products.
     """
-    if isinstance(affinity, sparse.csr_array) and scaling is not None:
-        factors = sparse.diags_array(scaling)
-        affinity, scaling = sparse.csr_array(factors @ affinity @ factors), None
-    if not isinstance(affinity, np.ndarray) and coupling is None:
-        n_pieces, pieces = _pieces(affinity)
-        if n_pieces > 1:
-            return _by_component(affinity, pieces, n_vectors, tolerance)
-    matrix = Matrix(affinity=affinity, scaling=scaling, coupling=coupling)
-    return _connected_eigenpairs(matrix, n_vectors, start, tolerance)
+    if isinstance(affinity, LowRankKernel):
+        return _low_rank_eigenpairs(affinity, coupling, n_vectors)
+    if isinstance(affinity, SparseGraph):
+        components = affinity.components()
+        if len(components) > 1:
+            return _by_component(components, n_vectors, tolerance)
+    return _connected_eigenpairs(affinity, coupling, n_vectors, start, tolerance)
 
 
 def top_singular_vectors(matrix: FloatArray, n_vectors: int) -> FloatArray:
@@ -93,9 +81,8 @@ def top_singular_vectors(matrix: FloatArray, n_vectors: int) -> FloatArray:
 def settle_ties(values: FloatArray, vectors: FloatArray, n_vectors: int) -> Eigenpairs:
     """The leading vectors; of a tied space cut in two, what is nearest to fixed ones.
 
-    Solvers return any basis of such a space. Projected on it, fixed directions give the
-    same vectors whatever the basis was. values : descending, with those of the whole
-    space among them.
+    Projected on it, they give the same vectors whatever basis a solver returned.
+    values : descending, with those of the whole space among them.
     """
     tied = _tied(values, n_vectors)
     kept = vectors[:, :n_vectors]
@@ -109,56 +96,51 @@ def settle_ties(values: FloatArray, vectors: FloatArray, n_vectors: int) -> Eige
     return Eigenpairs(values=values[:n_vectors], vectors=_fix_signs(kept))
 
 
-def _pieces(graph: sparse.csr_array | Product) -> tuple[int, IntArray]:
-    if isinstance(graph, Product):
-        return graph.pieces()
-    n_pieces, pieces = connected_components(graph, directed=False)
-    return int(n_pieces), pieces
+def _low_rank_eigenpairs(
+    kernel: LowRankKernel, coupling: FloatArray | None, n_vectors: int
+) -> Eigenpairs:
+    """From the small matrix ``[F C]' [F C]``."""
+    (factor,), rank = kernel.factors, len(kernel.gram)
+    if coupling is None:
+        coupling = np.zeros((len(kernel), 0))
+    across = factor.T @ coupling
+    gram = np.block([[kernel.gram, across], [across.T, coupling.T @ coupling]])
+    values, turn = descending_eigenpairs(gram, len(gram))
+    smallest = EMPTY * values[0]
+    last = values[min(n_vectors, len(values)) - 1]
+    # All that may be tied with the last one.
+    n_lifted = int((values >= last - smallest).sum())
+    values, turn = values[:n_lifted], turn[:, :n_lifted]
+    real = values > smallest
+    turn = turn * (real / np.sqrt(np.where(real, values, 1.0)))
+    vectors = factor @ turn[:rank] + coupling @ turn[rank:]
+    missing = max(n_vectors - n_lifted, 0)
+    return settle_ties(
+        np.pad(np.where(real, values, 0.0), (0, missing)),
+        np.pad(vectors, ((0, 0), (0, missing))),
+        n_vectors,
+    )
 
 
 def _by_component(
-    graph: sparse.csr_array | Product,
-    pieces: IntArray,
-    n_vectors: int,
-    tolerance: float,
+    components: Sequence[tuple[IntArray, SparseGraph]], n_vectors: int, tolerance: float
 ) -> Eigenpairs:
-    """Eigenpairs of a graph in pieces, (n_samples,): each piece by itself."""
-    order = np.argsort(pieces, kind="stable")
-    sizes = np.bincount(pieces)
-    ends = np.cumsum(sizes)
-    in_order = (
-        Product(graph.factor[order])
-        if isinstance(graph, Product)
-        else sparse.csr_array(graph[order][:, order])
-    )
-    found: list[tuple[Eigenpairs, IntArray]] = []
-    for start, end in zip(ends - sizes, ends, strict=True):
-        members = order[start:end]
-        matrix = Matrix(
-            affinity=(
-                in_order.part(start, end)
-                if isinstance(in_order, Product)
-                else in_order[start:end, start:end]
-            ),
-        )
-        pairs = _connected_eigenpairs(
-            matrix, min(n_vectors, end - start), None, tolerance
-        )
-        found.append((pairs, members))
-    values = np.concatenate([pairs.values for pairs, _ in found])
-    counts = [len(pairs.values) for pairs, _ in found]
-    owner = np.repeat(np.arange(len(found)), counts)
-    column = np.concatenate([np.arange(count) for count in counts])
-    chosen = _ranked(values, sizes[owner])[:n_vectors]
-    vectors = np.zeros((len(pieces), n_vectors))
+    """Eigenpairs of a graph in pieces: each piece by itself."""
+    found, candidates = [], []
+    for members, graph in components:
+        n_found = min(n_vectors, len(members))
+        pairs = _connected_eigenpairs(graph, None, n_found, None, tolerance)
+        found.append(pairs)
+        candidates += [(members, vector) for vector in pairs.vectors.T]
+    values = np.concatenate([pairs.values for pairs in found])
+    sizes = np.array([len(members) for members, _ in candidates])
+    chosen = _ranked(values, sizes)[:n_vectors]
+    n_samples = sum(len(members) for members, _ in components)
+    vectors = np.zeros((n_samples, n_vectors))
     for place, pick in enumerate(chosen):
-        pairs, members = found[owner[pick]]
-        vectors[members, place] = pairs.vectors[:, column[pick]]
-    return Eigenpairs(
-        values=values[chosen],
-        vectors=vectors,
-        converged=all(pairs.converged for pairs, _ in found),
-    )
+        members, vectors[members, place] = candidates[pick]
+    residual = max(pairs.residual for pairs in found)
+    return Eigenpairs(values=values[chosen], vectors=vectors, residual=residual)
 
 
 def _ranked(values: FloatArray, sizes: IntArray) -> IntArray:
@@ -171,30 +153,46 @@ def _ranked(values: FloatArray, sizes: IntArray) -> IntArray:
 
 
 def _connected_eigenpairs(
-    matrix: Matrix, n_vectors: int, start: FloatArray | None, tolerance: float
+    affinity: FloatArray | SparseGraph,
+    coupling: FloatArray | None,
+    n_vectors: int,
+    start: FloatArray | None,
+    tolerance: float,
 ) -> Eigenpairs:
-    n_samples = matrix.n_samples
+    n_samples = len(affinity)
     if n_samples < ITERATIVE_FROM or 4 * block_width(n_vectors) > n_samples:
-        return _dense_eigenpairs(matrix.form(), n_vectors)
+        return _dense_eigenpairs(_formed(affinity, coupling), n_vectors)
     block = first_block(n_samples, n_vectors, start)
-    if isinstance(matrix.affinity, np.ndarray) or matrix.coupling is not None:
-        found = krylov(matrix.multiply, block, n_vectors, tolerance)
+    if isinstance(affinity, SparseGraph):
+        found = filtered(affinity, block, n_vectors, tolerance)
     else:
-        lowest = matrix.lower_bound()
-        found = filtered(matrix.recur, lowest, block, n_vectors, tolerance)
+        matrix = affinity
+
+        def multiply(block: FloatArray) -> FloatArray:
+            product = matrix @ block
+            if coupling is not None:
+                product += coupling @ (coupling.T @ block)
+            return product
+
+        found = krylov(multiply, block, n_vectors, tolerance)
     if found.residual > tolerance and n_samples <= FACTORISED_UP_TO:
-        inverted = _inverted(matrix, found, n_vectors, tolerance)
-        if inverted is None or inverted.residual > tolerance:
-            return _dense_eigenpairs(matrix.form(), n_vectors)
-        found = inverted
-    tied = _tied(found.values, n_vectors)[n_vectors]
-    if tied and n_samples <= SETTLED_UP_TO:
-        return _dense_eigenpairs(matrix.form(), n_vectors)
+        found = _inverted(_formed(affinity, coupling), found, n_vectors, tolerance)
+        if found.residual > tolerance:
+            return _dense_eigenpairs(_formed(affinity, coupling), n_vectors)
+    if _tied(found.values, n_vectors)[n_vectors] and n_samples <= SETTLED_UP_TO:
+        return _dense_eigenpairs(_formed(affinity, coupling), n_vectors)
     return Eigenpairs(
         values=found.values[:n_vectors],
         vectors=_fix_signs(found.vectors[:, :n_vectors]),
-        converged=found.residual <= max(tolerance, ROUGH_TOLERANCE),
+        residual=found.residual,
     )
+
+
+def _formed(
+    affinity: FloatArray | SparseGraph, coupling: FloatArray | None
+) -> FloatArray:
+    matrix = affinity.toarray() if isinstance(affinity, SparseGraph) else affinity
+    return matrix if coupling is None else matrix + coupling @ coupling.T
 
 
 def _dense_eigenpairs(matrix: FloatArray, n_vectors: int) -> Eigenpairs:
@@ -213,27 +211,26 @@ def _tied(values: FloatArray, n_vectors: int) -> Any:
 
 
 def _inverted(
-    matrix: Matrix, rough: Found, n_vectors: int, tolerance: float
-) -> Found | None:
+    matrix: FloatArray, rough: Eigenpairs, n_vectors: int, tolerance: float
+) -> Eigenpairs:
     """The same for ``(shift I - matrix)^-1``, where eigenvalues are close together.
 
-    Just above the spectrum the inverse spreads its upper end. None if the shift turns
-    out to lie within the spectrum.
+    Just above the spectrum the inverse spreads its upper end. The rough pairs if the
+    shift turns out to lie within the spectrum.
     """
     shift = float(rough.values[0] + SHIFT * abs(rough.values[0]))
-    lower = -matrix.form()
+    lower = -matrix
     lower[np.diag_indices(len(lower))] += shift
     try:
         factor = linalg.cho_factor(lower, lower=True, overwrite_a=True)
     except linalg.LinAlgError:
-        return None
+        return rough
 
     def solve(block: FloatArray) -> FloatArray:
         return np.asarray(linalg.cho_solve(factor, block, check_finite=False))
 
     found = krylov(solve, rough.vectors, n_vectors, tolerance)
-    values = shift - 1.0 / found.values
-    return Found(values=values, vectors=found.vectors, residual=found.residual)
+    return replace(found, values=shift - 1.0 / found.values)
 
 
 def _fix_signs(vectors: FloatArray) -> FloatArray:

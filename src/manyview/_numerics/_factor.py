@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 from scipy.linalg import pinv
 
@@ -16,10 +18,7 @@ NO_RANK = 1e-10
 
 def product(layers: tuple[FloatArray, ...]) -> FloatArray:
     """``Z_1 Z_2 ... Z_r``, (n_features, n_clusters): one column per centre."""
-    result = layers[0]
-    for layer in layers[1:]:
-        result = result @ layer
-    return result
+    return reduce(np.matmul, layers)
 
 
 def refit_layers(

@@ -1,8 +1,7 @@
 """Kernel matrices and what kernel k-means needs of them.
 
 Points are (n_samples, n_features) arrays, dense float64 or CSR. A kernel is a dense
-(n_samples, n_samples) float64 matrix, exactly symmetric; it is filled block by block,
-so building one takes little more memory than keeping it. Of many samples it is a
+(n_samples, n_samples) float64 matrix, exactly symmetric, or of many samples a
 `LowRankKernel`, whose memory grows with the number of samples and not with its square.
 """
 
@@ -40,9 +39,6 @@ class LowRankKernel:
     factors: tuple[FloatArray, ...]
     weights: tuple[float, ...]
 
-    # Scalars of NumPy leave the multiplication to this class.
-    __array_ufunc__ = None
-
     def __len__(self) -> int:
         return len(self.factors[0])
 
@@ -57,16 +53,10 @@ class LowRankKernel:
         weights = tuple(float(scale) * weight for weight in self.weights)
         return LowRankKernel(factors=self.factors, weights=weights)
 
-    __rmul__ = __mul__
-
     def __add__(self, other: LowRankKernel) -> LowRankKernel:
         return LowRankKernel(
             factors=self.factors + other.factors, weights=self.weights + other.weights
         )
-
-    def sum(self, axis: Literal[1] | None = None) -> Any:
-        rows = self @ np.ones(len(self))
-        return rows if axis == 1 else rows.sum()
 
     def diagonal(self) -> FloatArray:
         return self._diagonal
@@ -78,8 +68,11 @@ class LowRankKernel:
             total += weight * np.einsum("ir,ir->i", factor, factor)
         return total
 
-    def trace(self) -> float:
-        return float(self.diagonal().sum())
+    @cached_property
+    def gram(self) -> FloatArray:
+        """(rank, rank), ``F' F`` of a kernel of one factor."""
+        (factor,) = self.factors
+        return factor.T @ factor
 
     def take(self, samples: IntArray, axis: Literal[1]) -> FloatArray:
         """(n_samples, n_taken), columns of the kernel."""
@@ -90,48 +83,38 @@ class LowRankKernel:
         return total
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AnchorMap:
-    """What takes points to the factor of a low-rank kernel.
+def nystrom_turn(kernel: FloatArray) -> FloatArray:
+    """(n_anchors, rank), from similarities to anchors to the factor of a kernel.
 
-    anchors : (n_anchors, n_features); turn : (n_anchors, rank).
-    bandwidth : of the Gaussian kernel, None for inner products.
-    """
-
-    anchors: Points
-    turn: FloatArray
-    bandwidth: float | None
-
-    def factor(self, points: Points) -> FloatArray:
-        """(n_points, rank), rows of the factor."""
-        block = _dense(points @ self.anchors.T)
-        if self.bandwidth is not None:
-            _expand(block, _square_lengths(points), _square_lengths(self.anchors))
-            _gaussian(block, self.bandwidth)
-        return np.asarray(block @ self.turn)
-
-
-def learn_anchor_map(anchors: Points, *, gaussian: bool) -> AnchorMap:
-    """Nystrom's approximation ``C W^+ C'``, C the similarities to the anchors.
-
-    W, those of the anchors, has to be inverted: with ``W = Q diag(e) Q'`` the factor is
-    ``C Q diag(e)^-1/2``. If all samples are anchors the kernel is the dense one. The
-    bandwidth is the median distance of the anchors.
+    Nystrom's approximation is ``C W^+ C'``, C the similarities to the anchors. W, those
+    of the anchors, has to be inverted: with ``W = Q diag(e) Q'`` the factor is
+    ``C Q diag(e)^-1/2``. If all samples are anchors the kernel is the dense one.
 
     C. Williams, M. Seeger. Using the Nystrom Method to Speed Up Kernel Machines.
     NIPS, 2000.
     """
-    bandwidth = median_bandwidth(squared_distances(anchors)) if gaussian else None
-    own = gaussian_kernel(anchors) if gaussian else linear_kernel(anchors)
-    values, vectors = linalg.eigh(own)
+    values, vectors = linalg.eigh(kernel)
     real = values > SMALLEST_EIGENVALUE * max(values[-1], 0.0)
-    turn = vectors[:, real] / np.sqrt(values[real])
-    return AnchorMap(anchors=anchors, turn=turn, bandwidth=bandwidth)
+    return np.asarray(vectors[:, real] / np.sqrt(values[real]))
+
+
+def linear_kernel(points: Points) -> FloatArray:
+    """Inner products of all pairs of rows."""
+    n_samples = points.shape[0]
+    products = np.empty((n_samples, n_samples))
+    for rows in _blocks(n_samples):
+        block, below = points[rows], points[rows.stop :]
+        # The block with itself goes apart: such a product is symmetric to the last bit.
+        products[rows, rows] = as_dense(block @ block.T)
+        products[rows, rows.stop :] = as_dense(block @ below.T)
+        products[rows.stop :, rows] = products[rows, rows.stop :].T
+    return products
 
 
 def squared_distances(points: Points) -> FloatArray:
     """Squared Euclidean distances of all pairs, with an exact zero for equal rows."""
-    distances, sq_norms = _products(points)
+    distances = linear_kernel(points)
+    sq_norms = distances.diagonal().copy()
     for rows in _blocks(len(sq_norms)):
         _expand(distances[rows], sq_norms[rows], sq_norms)
     return distances
@@ -152,31 +135,30 @@ def median_bandwidth(distances: FloatArray) -> float:
     distances : (n_samples, n_samples), squared. Where more than half of them are zero
     the mean of the positive ones takes over; 1 if there is none.
     """
-    n_samples = len(distances)
-    pairs = _upper_triangle(distances)
-    # Sorted, the n^2 entries are n zeros and then every pair twice.
-    n_entries = n_samples * n_samples
-    places = np.array([(n_entries - 1) // 2, n_entries // 2])
-    ranks = np.maximum(places - n_samples, 0) // 2
-    if pairs.size:
-        pairs.partition(np.unique(ranks))
-        middle = np.where(places >= n_samples, np.sqrt(pairs[ranks]), 0.0)
-        median = float(middle.mean())
-        if median > 0.0:
-            return median
-        positive = pairs[pairs > 0.0]
-        if positive.size:
-            return float(np.sqrt(positive).mean())
-    return 1.0
+    places = [(distances.size - 1) // 2, distances.size // 2]
+    middle = np.partition(distances, places, axis=None)[places]
+    median = float(np.sqrt(middle).mean())
+    if median > 0.0:
+        return median
+    positive = distances[distances > 0.0]
+    return float(np.sqrt(positive).mean()) if positive.size else 1.0
 
 
-def gaussian_kernel(points: Points) -> FloatArray:
-    """``exp(-||x - y||^2 / (2 sigma^2))`` with the median distance as sigma."""
+def gaussian_kernel(points: Points) -> tuple[FloatArray, float]:
+    """``exp(-||x - y||^2 / (2 sigma^2))``, and sigma: the median distance."""
     kernel = squared_distances(points)
     bandwidth = median_bandwidth(kernel)
-    for rows in _blocks(len(kernel)):
-        _gaussian(kernel[rows], bandwidth)
-    return kernel
+    _gaussian(kernel, bandwidth)
+    return kernel, bandwidth
+
+
+def similarities(points: Points, others: Points, bandwidth: float | None) -> FloatArray:
+    """(n_points, n_others), Gaussian, or inner products if bandwidth is None."""
+    block = as_dense(points @ others.T)
+    if bandwidth is not None:
+        _expand(block, square_lengths(points), square_lengths(others))
+        _gaussian(block, bandwidth)
+    return block
 
 
 def _gaussian(block: FloatArray, bandwidth: float) -> None:
@@ -187,9 +169,8 @@ def _gaussian(block: FloatArray, bandwidth: float) -> None:
     np.exp(block, out=block)
 
 
-def linear_kernel(points: Points) -> FloatArray:
-    """Inner products of all pairs of rows."""
-    return _products(points)[0]
+def row_sums(kernel: Kernel) -> FloatArray:
+    return np.asarray(kernel @ np.ones(len(kernel)))
 
 
 def equalise_scatter(kernel: Kernel) -> Kernel:
@@ -199,18 +180,11 @@ def equalise_scatter(kernel: Kernel) -> Kernel:
     all samples coincide stays as it is. A dense kernel is overwritten.
     """
     n_samples = len(kernel)
-    trace = float(kernel.trace())
-    spread = 2.0 * (n_samples * trace - float(kernel.sum()))
+    trace = float(kernel.diagonal().sum())
+    spread = 2.0 * (n_samples * trace - float(row_sums(kernel).sum()))
     if spread > SAME_POINT_EXPANDED * n_samples * trace:
         kernel *= n_samples * (n_samples - 1) / spread
     return kernel
-
-
-def cluster_sums(kernel: Kernel, labels: IntArray, n_clusters: int) -> FloatArray:
-    """(n_samples, n_clusters): summed kernel of each sample with each cluster."""
-    members = np.zeros((len(labels), n_clusters))
-    members[np.arange(len(labels)), labels] = 1.0
-    return np.asarray(kernel @ members)
 
 
 def center_distances(
@@ -221,11 +195,10 @@ def center_distances(
     Returns the distances, (n_samples, n_clusters), and the sum of those of the samples
     to their own clusters' means. No cluster may be empty.
     """
-    sums = cluster_sums(kernel, labels, n_clusters)
-    counts = np.bincount(labels, minlength=n_clusters)
-    within = np.bincount(
-        labels, weights=sums[np.arange(len(labels)), labels], minlength=n_clusters
-    )
+    members = np.eye(n_clusters)[labels]
+    # Summed kernel of each sample with each cluster, and of the clusters' own members.
+    sums = kernel @ members
+    counts, within = members.sum(axis=0), (members * sums).sum(axis=0)
     diagonal = kernel.diagonal()
     distances = diagonal[:, None] - 2.0 * sums / counts + within / counts**2
     scatter = float(diagonal.sum() - (within / counts).sum())
@@ -234,39 +207,14 @@ def center_distances(
     return np.maximum(distances, 0.0), scatter if scatter > noise else 0.0
 
 
-def _products(points: Points) -> tuple[FloatArray, FloatArray]:
-    """Inner products of all pairs of rows, and the squared row lengths."""
-    n_samples = points.shape[0]
-    products = np.empty((n_samples, n_samples))
-    for rows in _blocks(n_samples):
-        block, below = points[rows], points[rows.stop :]
-        # The block with itself goes apart: such a product is symmetric to the last bit.
-        products[rows, rows] = _dense(block @ block.T)
-        products[rows, rows.stop :] = _dense(block @ below.T)
-        products[rows.stop :, rows] = products[rows, rows.stop :].T
-    return products, np.diagonal(products).copy()
-
-
-def _square_lengths(points: Points) -> FloatArray:
+def square_lengths(points: Points) -> FloatArray:
     return np.asarray((points**2).sum(axis=1), dtype=np.float64)
 
 
-def _dense(block: Any) -> FloatArray:
+def as_dense(block: Any) -> FloatArray:
     return block if isinstance(block, np.ndarray) else np.asarray(block.toarray())
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:
     for start in range(0, n_rows, BLOCK_ROWS):
         yield slice(start, min(start + BLOCK_ROWS, n_rows))
-
-
-def _upper_triangle(matrix: FloatArray) -> FloatArray:
-    """Entries above the diagonal, in a row; no index arrays, which would be larger."""
-    n_rows = len(matrix)
-    entries = np.empty(n_rows * (n_rows - 1) // 2)
-    filled = 0
-    for i in range(n_rows - 1):
-        width = n_rows - 1 - i
-        entries[filled : filled + width] = matrix[i, i + 1 :]
-        filled += width
-    return entries

@@ -1,51 +1,43 @@
-"""Graphs of samples and their normalised affinities.
-
-Affinities are symmetric (n_samples, n_samples) matrices, dense or CSR. Spectral
-embeddings use the affinity form, so the largest eigenvalues are the wanted ones.
-"""
+"""Graphs of samples and their normalised affinities: large eigenvalues are wanted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 from sklearn.neighbors import NearestNeighbors
 
 from manyview._numerics._distances import SAME_POINT_EXPANDED
-from manyview._numerics._eigen import (
-    Eigenpairs,
-    settle_ties,
-    top_eigenvectors,
+from manyview._numerics._eigen import EMPTY, settle_ties
+from manyview._numerics._gram import (
+    Kernel,
+    LowRankKernel,
+    Points,
+    as_dense,
+    row_sums,
+    square_lengths,
 )
-from manyview._numerics._gram import Kernel, LowRankKernel, Points
-from manyview._numerics._subspace import descending_eigenpairs
+from manyview._numerics._subspace import Eigenpairs, descending_eigenpairs
 from manyview._typing import FloatArray, IntArray
 
 # Degrees of isolated samples, and of filtered affinities that cancel.
 SMALLEST_DEGREE = 1e-12
 # Features of neighbours compared with their samples' at a time.
 COMPARED_ELEMENTS = 1 << 20
-# Eigenvalues below this share of the largest are zero.
-EMPTY = 1e-12
 # Distances that agree to this relative amount are tied.
 TIED = 1e-12
 
 
-def inverse_root_degrees(row_sums: FloatArray) -> FloatArray:
-    """``|q|^-1/2`` of the row sums q of an affinity, (n_samples,).
-
-    The absolute value is for affinities with negative entries, whose rows may have a
-    negative sum.
-    """
+def inverse_root_degrees(row_sums: Any) -> FloatArray:
+    """``|q|^-1/2`` of row sums q, which negative entries may make negative."""
     return np.asarray(np.maximum(np.abs(row_sums), SMALLEST_DEGREE) ** -0.5)
 
 
 def normalise_graph(graph: sparse.csr_array) -> sparse.csr_array:
     """``D^-1/2 W D^-1/2`` of a sparse graph."""
-    scaling = sparse.diags_array(
-        inverse_root_degrees(np.asarray(graph.sum(axis=1), dtype=np.float64))
-    )
+    scaling = sparse.diags_array(inverse_root_degrees(graph.sum(axis=1)))
     return sparse.csr_array(scaling @ graph @ scaling)
 
 
@@ -55,81 +47,20 @@ def unit_rows(embedding: FloatArray) -> FloatArray:
     return np.asarray(embedding / np.where(lengths > 0.0, lengths, 1.0))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NormalisedKernel:
-    """``D^-1/2 K D^-1/2`` of a dense kernel; scaling : the diagonal of D^-1/2."""
+def normalise_kernel(kernel: Kernel, *, overwrite: bool = False) -> Kernel:
+    """``D^-1/2 K D^-1/2`` of a kernel; a dense one may be overwritten by it.
 
-    kernel: FloatArray
-    scaling: FloatArray
-
-    def top_eigenvectors(
-        self,
-        n_vectors: int,
-        coupling: FloatArray | None = None,
-        start: FloatArray | None = None,
-    ) -> Eigenpairs:
-        """Of this matrix, or of its sum with ``coupling coupling'``."""
-        return top_eigenvectors(
-            self.kernel,
-            n_vectors,
-            scaling=self.scaling,
-            coupling=coupling,
-            start=start,
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NormalisedFactor:
-    """The same of a low-rank kernel: ``factor factor'``; gram : ``factor' factor``."""
-
-    factor: FloatArray
-    gram: FloatArray
-
-    def top_eigenvectors(
-        self,
-        n_vectors: int,
-        coupling: FloatArray | None = None,
-        start: FloatArray | None = None,
-    ) -> Eigenpairs:
-        """As above, from the small matrix ``[F C]' [F C]``. Nothing needs a start.
-
-        Vectors that do not exist, beyond the rank, are zero.
-        """
-        del start
-        n_samples, rank = self.factor.shape
-        if coupling is None:
-            coupling = np.zeros((n_samples, 0))
-        across = self.factor.T @ coupling
-        gram = np.block([[self.gram, across], [across.T, coupling.T @ coupling]])
-        values, turn = descending_eigenpairs(gram, len(gram))
-        smallest = EMPTY * values[0]
-        last = values[min(n_vectors, len(values)) - 1]
-        # All that may be tied with the last one.
-        n_lifted = int((values >= last - smallest).sum())
-        values, turn = values[:n_lifted], turn[:, :n_lifted]
-        real = values > smallest
-        turn = turn * (real / np.sqrt(np.where(real, values, 1.0)))
-        vectors = self.factor @ turn[:rank] + coupling @ turn[rank:]
-        missing = max(n_vectors - n_lifted, 0)
-        return settle_ties(
-            np.pad(np.where(real, values, 0.0), (0, missing)),
-            np.pad(vectors, ((0, 0), (0, missing))),
-            n_vectors,
-        )
-
-
-def normalise_kernel(kernel: Kernel) -> NormalisedKernel | NormalisedFactor:
-    """The normalised affinity of a kernel, for its eigenvectors."""
-    scaling = inverse_root_degrees(kernel.sum(axis=1))
-    if not isinstance(kernel, LowRankKernel):
-        return NormalisedKernel(kernel=kernel, scaling=scaling)
-    factor = np.hstack(
-        [
-            scaling[:, None] * (np.sqrt(weight) * part)
-            for weight, part in zip(kernel.weights, kernel.factors, strict=True)
-        ]
-    )
-    return NormalisedFactor(factor=factor, gram=factor.T @ factor)
+    A low-rank one has a single factor then, of weight 1.
+    """
+    scaling = inverse_root_degrees(row_sums(kernel))
+    if isinstance(kernel, LowRankKernel):
+        parts = zip(kernel.weights, kernel.factors, strict=True)
+        joined = np.hstack([np.sqrt(weight) * factor for weight, factor in parts])
+        joined *= scaling[:, None]
+        return LowRankKernel(factors=(joined,), weights=(1.0,))
+    normal = np.multiply(kernel, scaling, out=kernel if overwrite else None)
+    normal *= scaling[:, None]
+    return normal
 
 
 def filtered_eigenvectors(
@@ -184,17 +115,17 @@ def first_tied(
     distances : (len(rows),), squared, to all of them.
     """
     n_wanted = neighbors.shape[1]
-    sq_norms = np.asarray((points**2).sum(axis=1), dtype=np.float64)
+    sq_norms = square_lengths(points)
     found = neighbors.copy()
     step = max(1, COMPARED_ELEMENTS // points.shape[0])
     for start in range(0, len(rows), step):
         block = rows[start : start + step]
         reach = distances[start : start + step, None]
-        products = points[block] @ points.T
-        if not isinstance(products, np.ndarray):
-            products = products.toarray()
         energy = sq_norms[block, None] + sq_norms
-        near = energy - 2.0 * products <= reach + SAME_POINT_EXPANDED * energy
+        near = (
+            energy - 2.0 * as_dense(points[block] @ points.T)
+            <= reach + SAME_POINT_EXPANDED * energy
+        )
         near[np.arange(len(block)), block] = False
         for i, row in enumerate(block):
             # The expanded distance is inexact; a few candidates at a time are looked
@@ -257,10 +188,20 @@ def neighbor_graph(points: Points, n_neighbors: int) -> sparse.csr_array:
     if neighbors.shape[1] > n_edges and tied.size:
         found = neighbors[tied, :n_edges]
         neighbors[tied, :n_edges] = first_tied(points, tied, found, reach[tied])
-    starts = np.arange(n_samples + 1) * n_edges
+    return neighbor_matrix(neighbors[:, :n_edges], weights, n_samples)
+
+
+def neighbor_matrix(
+    nearest: IntArray, weights: FloatArray, n_columns: int, smallest: float = 0.0
+) -> sparse.csr_array:
+    """(n_rows, n_columns), edges to the nearest; those of faint weight are left out.
+
+    nearest, weights : (n_rows, n_nearest).
+    """
+    starts = np.arange(0, nearest.size + 1, nearest.shape[1])
+    kept = np.where(weights < smallest, 0.0, weights)
     graph = sparse.csr_array(
-        (weights.ravel(), neighbors[:, :n_edges].ravel(), starts),
-        shape=(n_samples, n_samples),
+        (kept.ravel(), nearest.ravel(), starts), shape=(len(nearest), n_columns)
     )
     graph.eliminate_zeros()
     return graph

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from scipy import linalg
 
+from manyview._numerics._operators import SparseGraph
 from manyview._typing import FloatArray
-
-Multiply: TypeAlias = Callable[[FloatArray], FloatArray]
-# Steps of a recurrence, see `Matrix.recur`.
-Recur: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 # Vectors computed beyond those asked for, at least: they show ties, and the lower they
 # reach in the spectrum, the fewer products are needed. Processors handle blocks of
@@ -37,19 +33,25 @@ LARGEST_GROWTH = 24.0
 SMALLEST_GROWTH = 0.05
 # Share of the spectrum that is damped, at least.
 SMALLEST_CUT = 1e-4
+# Relative residual that is good enough where a matrix is too large to factorise.
+ROUGH_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
-    """Leading values, descending, vectors, and the largest residual.
+class Eigenpairs:
+    """values : (n_vectors,), descending; vectors : (n_samples, n_vectors).
 
-    The residual is relative to the largest value, and of the pairs asked for and the
-    one that follows.
+    residual : the largest one, relative to the largest value.
     """
 
     values: FloatArray
     vectors: FloatArray
-    residual: float
+    residual: float = 0.0
+
+    @property
+    def converged(self) -> bool:
+        """False if the vectors are approximate."""
+        return self.residual <= ROUGH_TOLERANCE
 
 
 def block_width(n_vectors: int) -> int:
@@ -66,12 +68,8 @@ def first_block(n_samples: int, n_vectors: int, start: FloatArray | None) -> Flo
 
 
 def filtered(
-    recur: Recur,
-    lower_bound: float,
-    block: FloatArray,
-    n_vectors: int,
-    tolerance: float,
-) -> Found:
+    graph: SparseGraph, block: FloatArray, n_vectors: int, tolerance: float
+) -> Eigenpairs:
     """Subspace iterations with Chebyshev filters.
 
     A block of vectors is multiplied by a polynomial of the matrix that is small on the
@@ -81,18 +79,17 @@ def filtered(
     Y. Zhou, Y. Saad, M. Tiago, J. Chelikowsky. Self-consistent-field calculations using
     Chebyshev-filtered subspace iteration. Journal of Computational Physics, 2006.
     """
-    n_products = 0
+    lower_bound, n_products = graph.lower_bound(), 0
     while True:
         block = _orthonormal(block)
-        image = recur(block, np.zeros_like(block), np.array([[1.0, 0.0, 0.0]]))
+        image = graph.recur(block, np.zeros_like(block), np.array([[1.0, 0.0, 0.0]]))
         found, image = _rayleigh_ritz(block, image, n_vectors, block.shape[1])
         if found.residual <= tolerance or n_products >= MOST_PRODUCTS:
             return found
         block, degree = _filter(
-            recur,
-            found.vectors,
+            graph,
+            found,
             image,
-            found.values,
             lower_bound,
             last=n_vectors,
             decay=found.residual / tolerance,
@@ -102,8 +99,11 @@ def filtered(
 
 
 def krylov(
-    multiply: Multiply, block: FloatArray, n_vectors: int, tolerance: float
-) -> Found:
+    multiply: Callable[[FloatArray], FloatArray],
+    block: FloatArray,
+    n_vectors: int,
+    tolerance: float,
+) -> Eigenpairs:
     """Block Lanczos iterations, started again from the best vectors.
 
     Products with a dense matrix are what takes time. The space of a block, the matrix
@@ -135,7 +135,7 @@ def _orthonormal(block: FloatArray) -> FloatArray:
 
 def _rayleigh_ritz(
     basis: FloatArray, images: FloatArray, n_vectors: int, n_kept: int
-) -> tuple[Found, FloatArray]:
+) -> tuple[Eigenpairs, FloatArray]:
     """The best `n_kept` pairs of an orthonormal basis, and the images of the vectors.
 
     images : the matrix times basis.
@@ -147,27 +147,26 @@ def _rayleigh_ritz(
     misses = image[:, checked] - vectors[:, checked] * values[checked]
     largest = float(np.abs(values).max()) or 1.0
     residual = float(np.linalg.norm(misses, axis=0).max()) / largest
-    return Found(values=values, vectors=vectors, residual=residual), image
+    return Eigenpairs(values=values, vectors=vectors, residual=residual), image
 
 
 def _filter(
-    recur: Recur,
-    block: FloatArray,
+    graph: SparseGraph,
+    found: Eigenpairs,
     image: FloatArray,
-    values: FloatArray,
     lower_bound: float,
     *,
     last: int,
     decay: float,
     most: int,
 ) -> tuple[FloatArray, int]:
-    """A Chebyshev polynomial of the matrix times the block, and its degree.
+    """A Chebyshev polynomial of the matrix times the vectors found, and its degree.
 
-    block : vectors with the approximate eigenvalues `values`; image : the matrix times
-    block. The polynomial is 1 at the first value, at most 1 / T below the block, T
-    growing with the degree, until the vector at `last` has gained the factor `decay`.
+    image : the matrix times the vectors. The polynomial is 1 at the first value, at
+    most 1 / T below the block, T growing with the degree, until the vector at `last`
+    has gained the factor `decay`.
     """
-    heights = values - lower_bound
+    heights = found.values - lower_bound
     # Damped are the eigenvalues from the lower bound up to the block's; where those are
     # close together, fewer, so that the ones asked for grow.
     grows = 2.0 * heights[last] / (1.0 + np.cosh(SMALLEST_GROWTH))
@@ -179,14 +178,14 @@ def _filter(
     center = lower_bound + half
     # The recurrence T_{m+1} = 2 x T_m - T_{m-1}, divided by T_m of the first value.
     first = ratio = half / (heights[0] - half)
-    start = (image - center * block) * (first / half)
+    start = (image - center * found.vectors) * (first / half)
     coefficients = np.empty((degree - 1, 3))
     for row in coefficients:
         following = 1.0 / (2.0 / first - ratio)
         factor = 2.0 * following / half
         row[:] = factor, -factor * center, -ratio * following
         ratio = following
-    block = recur(start, block, coefficients)
+    block = graph.recur(start, found.vectors, coefficients)
     return block / np.linalg.norm(block, axis=0), degree
 
 

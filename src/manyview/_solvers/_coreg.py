@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
-from manyview._numerics._eigen import top_singular_vectors
-from manyview._numerics._gram import Kernel
+from manyview._numerics._eigen import Affinity, top_eigenvectors, top_singular_vectors
 from manyview._numerics._graphs import normalise_kernel, unit_rows
+from manyview._numerics._subspace import Eigenpairs
 from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._history import History
 from manyview._solvers._kernels import view_kernels
-from manyview._solvers._spectral import (
-    SpectralResult,
-    cluster_embedding,
-    varying_views,
-)
+from manyview._solvers._spectral import SpectralResult, cluster_embedding, varying_views
 from manyview._typing import FloatArray, IntArray
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Consensus:
-    """State after one round.
-
-    shared : (n_samples, n_clusters), orthonormal, what the views were drawn towards.
-    subspaces : per view (n_samples, n_clusters), orthonormal.
-    objective : value of the problem, to be maximised.
-    settled : False if the subspaces are approximate.
-    """
-
-    shared: FloatArray
-    subspaces: tuple[FloatArray, ...]
-    objective: float
-    settled: bool
 
 
 def solve_coreg(
@@ -60,54 +39,43 @@ def solve_coreg(
     # low-rank ones are kept twice, as they are and normalised.
     n_beside = 1 if anchors is None else len(kept)
     kernels = view_kernels([views[v] for v in kept], "rbf", anchors, n_beside=n_beside)
+    affinities = [normalise_kernel(kernel, overwrite=True) for kernel in kernels]
+    found = [top_eigenvectors(affinity, n_clusters) for affinity in affinities]
     history = History(on_iteration)
-    rounds = coreg_rounds(kernels, coupling[kept], n_clusters, n_rounds)
-    for iteration, state in enumerate(rounds, start=1):
-        history.add(iteration=iteration, objective=state.objective)
+    for _ in range(n_rounds):
+        shared, found = coreg_round(affinities, found, coupling[kept])
+        history.add(sum(float(pairs.values.sum()) for pairs in found))
     # As in the authors' code: the shared embedding the last views were drawn towards,
     # not one refreshed after them.
-    embedding = unit_rows(state.shared)
+    embedding = unit_rows(shared)
     return SpectralResult(
         labels=cluster_embedding(
             embedding, n_clusters, n_init, random_state, n_local_trials
         ),
-        objective=state.objective,
+        objective=history.objective,
         n_iter=n_rounds,
         converged=True,
         history=tuple(history.records),
         embedding=embedding,
-        settled=state.settled,
+        settled=all(pairs.converged for pairs in found),
     )
 
 
-def coreg_rounds(
-    kernels: Sequence[Kernel],
-    coupling: FloatArray,
-    n_clusters: int,
-    n_rounds: int,
-) -> Iterator[Consensus]:
-    """The state after each of the rounds."""
-    affinities = [normalise_kernel(kernel) for kernel in kernels]
-    subspaces = [
-        affinity.top_eigenvectors(n_clusters).vectors for affinity in affinities
-    ]
+def coreg_round(
+    affinities: Sequence[Affinity], found: Sequence[Eigenpairs], coupling: FloatArray
+) -> tuple[FloatArray, list[Eigenpairs]]:
+    """The shared subspace, and those of the views, drawn towards it.
+
+    affinities : normalised kernels; found : of the round before, or their own. The
+    eigenvalues add up to the value of the problem, to be maximised.
+    """
     roots = np.sqrt(coupling)
-    for _ in range(n_rounds):
-        stacked = np.hstack(
-            [root * s for root, s in zip(roots, subspaces, strict=True)]
+    stacked = [root * pairs.vectors for root, pairs in zip(roots, found, strict=True)]
+    n_clusters = stacked[0].shape[1]
+    shared = top_singular_vectors(np.hstack(stacked), n_clusters)
+    return shared, [
+        top_eigenvectors(
+            affinity, n_clusters, coupling=root * shared, start=pairs.vectors
         )
-        shared = top_singular_vectors(stacked, n_clusters)
-        objective, settled = 0.0, True
-        for v, affinity in enumerate(affinities):
-            found = affinity.top_eigenvectors(
-                n_clusters, coupling=roots[v] * shared, start=subspaces[v]
-            )
-            subspaces[v] = found.vectors
-            objective += float(found.values.sum())
-            settled = settled and found.converged
-        yield Consensus(
-            shared=shared,
-            subspaces=tuple(subspaces),
-            objective=objective,
-            settled=settled,
-        )
+        for affinity, root, pairs in zip(affinities, roots, found, strict=True)
+    ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyview._numerics._eigen import Eigenpairs
+from manyview._numerics._eigen import top_eigenvectors
 from manyview._numerics._gram import Kernel
 from manyview._numerics._graphs import (
     filtered_eigenvectors,
@@ -18,11 +18,7 @@ from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._history import History
 from manyview._solvers._kernels import view_kernels
-from manyview._solvers._spectral import (
-    SpectralResult,
-    cluster_embedding,
-    varying_views,
-)
+from manyview._solvers._spectral import SpectralResult, cluster_embedding, varying_views
 from manyview._typing import FloatArray, IntArray
 
 
@@ -57,14 +53,19 @@ def solve_cotrain(
     kept = varying_views(views)
     # Finding a bandwidth or eigenvectors takes one matrix beside the kernels.
     kernels = view_kernels([views[v] for v in kept], "rbf", anchors, n_beside=1)
-    n_vectors = subspace_size(n_clusters, subspace_ratio, views[0].n_samples)
-    own = own_subspaces(kernels, n_vectors)
+    n_samples = views[0].n_samples
+    # Eigenvectors kept per view, never fewer than clusters.
+    n_vectors = min(int(np.ceil(subspace_ratio * n_clusters)), n_samples)
+    own = [top_eigenvectors(normalise_kernel(kernel), n_vectors) for kernel in kernels]
     subspaces = [found.vectors for found in own]
     history = History(on_iteration)
-    for iteration in range(1, n_rounds + 1):
+    for _ in range(n_rounds):
         subspaces = filter_round(kernels, subspaces)
-        history.add(iteration=iteration, objective=np.nan)
-    embeddings = _embeddings(subspaces, kept, len(views), n_clusters)
+        history.add(np.nan)
+    # Those of a view left out are zero.
+    embeddings: list[FloatArray] = [np.zeros((n_samples, n_clusters)) for _ in views]
+    for v, subspace in zip(kept, subspaces, strict=True):
+        embeddings[v] = unit_rows(subspace[:, :n_clusters])
     joined = np.hstack([embeddings[v] for v in kept])
     joint_labels, *view_labels = (
         cluster_embedding(embedding, n_clusters, n_init, random_state, n_local_trials)
@@ -82,16 +83,6 @@ def solve_cotrain(
     )
 
 
-def subspace_size(n_clusters: int, subspace_ratio: float, n_samples: int) -> int:
-    """Eigenvectors kept per view, never fewer than clusters."""
-    return min(int(np.ceil(subspace_ratio * n_clusters)), n_samples)
-
-
-def own_subspaces(kernels: Sequence[Kernel], n_vectors: int) -> list[Eigenpairs]:
-    """Every view's leading eigenvectors, (n_samples, n_vectors) each."""
-    return [normalise_kernel(kernel).top_eigenvectors(n_vectors) for kernel in kernels]
-
-
 def filter_round(
     kernels: Sequence[Kernel], subspaces: list[FloatArray]
 ) -> list[FloatArray]:
@@ -107,16 +98,3 @@ def filter_round(
         others = np.hstack([s for u, s in enumerate(subspaces) if u != v])
         filtered.append(filtered_eigenvectors(kernel, others, n_vectors).vectors)
     return filtered
-
-
-def _embeddings(
-    subspaces: list[FloatArray], kept: list[int], n_views: int, n_clusters: int
-) -> list[FloatArray]:
-    """Per view (n_samples, n_clusters), unit rows; zero for a view left out."""
-    n_samples = len(subspaces[0])
-    embeddings: list[FloatArray] = [
-        np.zeros((n_samples, n_clusters)) for _ in range(n_views)
-    ]
-    for v, subspace in zip(kept, subspaces, strict=True):
-        embeddings[v] = unit_rows(subspace[:, :n_clusters])
-    return embeddings

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from manyview._numerics._centers import cluster_means
 from manyview._numerics._factor import product, refit_layers
-from manyview._numerics._weighted import root_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
+from manyview._solvers._cluster_sums import cluster_sums
 from manyview._solvers._history import History
 from manyview._solvers._kmeans import solve_kmeans
 from manyview._solvers._start import Start, start_kmeans_plusplus
-from manyview._solvers._weighted import (
-    CentroidResult,
-    CentroidRun,
-    cluster_totals,
-)
+from manyview._solvers._weighted import CentroidResult, CentroidRun
 from manyview._typing import FloatArray, IntArray
 
 # Lloyd iterations of the first layer. It only starts the method, and on large data
@@ -55,26 +51,23 @@ def solve_dmvc(
     layers = [start.layers for start in starts]
     sample_weights = np.ones(samples.losses.shape)
     history = History(on_iteration)
-    for iteration in range(1, max_iter + 1):
+    for iteration in range(max_iter):
         centers = []
+        known = np.where(samples.takes_part, sample_weights, 0.0)
         for v, before in enumerate(samples.centers):
-            labels = starts[v].labels if iteration == 1 else samples.labels
-            sums, masses = samples.sums(v, labels, sample_weights[v])
-            means = cluster_means(sums, masses, before)
-            layers[v] = refit_layers(layers[v], means, masses)
+            labels = starts[v].labels if iteration == 0 else samples.labels
+            sums = cluster_sums((views[v],), labels, (known[v],), samples.n_clusters)
+            masses = sums.masses[0]
+            layers[v] = refit_layers(layers[v], sums.means((before,))[0], masses)
             fitted = product(layers[v]).T
             centers.append(np.where(masses[:, None] > 0.0, fitted, before))
         samples.centers = tuple(centers)
         n_moved = samples.assign(sample_weights)
         distances = samples.distances()
         totals = distances.sum(axis=1)
-        view_weights = root_weights(samples.safe_totals(totals), samples.informative)
+        view_weights = samples.root_weights(totals)
         sample_weights = 0.5 * view_weights[:, None] / samples.safe(distances)
-        history.add(
-            iteration=iteration,
-            objective=float(np.sqrt(totals).sum()),
-            n_moved=n_moved,
-        )
+        history.add(float(np.sqrt(totals).sum()), n_moved)
         if history.change < tol:
             break
     return samples.result(history, view_weights, converged=history.settled(tol))
@@ -102,12 +95,12 @@ def _start_view(
     seeded = start_kmeans_plusplus((view,), width, random_state)
     first = solve_kmeans((view,), seeded, max_iter=START_ITER)
     labels, layers = first.labels, [first.centers[0].T]
-    counts = cluster_totals(labels, view.present, width)
+    counts: Any = np.bincount(labels, weights=view.present, minlength=width)
     for depth, width in enumerate(widths[1:], start=2):
         wanted = width if depth == len(widths) else min(width, len(counts))
         merged = _merge(counts, wanted, random_state)
         # Least squares for a one-hot indicator: columns are the members' shares.
-        merged_counts = cluster_totals(merged, counts, wanted)
+        merged_counts = np.bincount(merged, weights=counts, minlength=wanted)
         shares = counts / np.maximum(merged_counts, 1.0)[merged]
         layer = np.zeros((len(counts), wanted))
         layer[np.arange(len(counts)), merged] = shares

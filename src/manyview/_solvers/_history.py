@@ -15,15 +15,15 @@ class History:
         self._on_iteration = on_iteration
 
     def add(
-        self,
-        *,
-        stage: int = 1,
-        iteration: int,
-        objective: float,
-        n_moved: int | None = None,
+        self, objective: float, n_moved: int | None = None, *, stage: int = 1
     ) -> None:
+        """Record the next iteration of a stage."""
+        before = self.records[-1] if self.records else None
         record = IterationRecord(
-            stage=stage, iteration=iteration, objective=objective, n_moved=n_moved
+            stage=stage,
+            iteration=1 + (before.iteration if before and before.stage == stage else 0),
+            objective=objective,
+            n_moved=n_moved,
         )
         self.records.append(record)
         if self._on_iteration is not None:

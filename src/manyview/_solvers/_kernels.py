@@ -11,8 +11,9 @@ from manyview._numerics._gram import (
     Kernel,
     LowRankKernel,
     gaussian_kernel,
-    learn_anchor_map,
     linear_kernel,
+    nystrom_turn,
+    similarities,
 )
 from manyview._rows import Rows
 from manyview._typing import IntArray
@@ -21,8 +22,6 @@ from manyview.exceptions import ViewError
 
 # Share of the available memory that matrices of similarities may take.
 MEMORY_SHARE = 0.9
-
-KERNELS = {"rbf": gaussian_kernel, "linear": linear_kernel}
 
 
 def view_kernels(
@@ -35,16 +34,20 @@ def view_kernels(
     """
     n_columns = views[0].n_samples if anchors is None else len(anchors)
     check_memory(views[0].n_samples, n_columns, len(views) + n_beside)
+    return [_view_kernel(view, kernel, anchors) for view in views]
+
+
+def _view_kernel(view: Rows, kernel: str, anchors: IntArray | None) -> Kernel:
+    points = view.all_points() if anchors is None else view.points(anchors)
+    own, bandwidth = (
+        gaussian_kernel(points) if kernel == "rbf" else (linear_kernel(points), None)
+    )
     if anchors is None:
-        return [KERNELS[kernel](view.all_points()) for view in views]
-    return [_anchor_kernel(view, anchors, kernel) for view in views]
-
-
-def _anchor_kernel(view: Rows, anchors: IntArray, kernel: str) -> LowRankKernel:
-    anchor_map = learn_anchor_map(view.points(anchors), gaussian=kernel == "rbf")
-    factor = np.empty((view.n_samples, anchor_map.turn.shape[1]))
+        return own
+    turn = nystrom_turn(own)
+    factor = np.empty((view.n_samples, turn.shape[1]))
     for rows in row_blocks(view.n_samples, len(anchors), SCAN_ELEMENTS):
-        factor[rows] = anchor_map.factor(view.points(rows))
+        factor[rows] = similarities(view.points(rows), points, bandwidth) @ turn
     return LowRankKernel(factors=(factor,), weights=(1.0,))
 
 
@@ -56,17 +59,13 @@ def check_memory(n_samples: int, n_columns: int, n_matrices: int) -> None:
     needed = 8 * n_samples * n_columns * n_matrices
     available = available_memory()
     if available is not None and needed > MEMORY_SHARE * available:
-        all_pairs = n_columns == n_samples
-        pairs = (
-            f"all pairs of {n_samples} samples"
-            if all_pairs
-            else f"{n_samples} samples and {n_columns} anchors"
-        )
+        pairs, remedy = f"{n_samples} samples and {n_columns} anchors", "fewer anchors"
+        if n_columns == n_samples:
+            pairs, remedy = f"all pairs of {n_samples} samples", "anchors"
         msg = (
             f"{n_matrices} matrices of {pairs} need {needed / 2**30:.1f} GiB, but "
-            f"{available / 2**30:.1f} GiB of memory are available. Use "
-            f"{'anchors (n_anchors)' if all_pairs else 'fewer anchors (n_anchors)'}, "
-            "fewer samples, or AMGL or NSMVC, which have no such matrices."
+            f"{available / 2**30:.1f} GiB of memory are available. Use {remedy} "
+            "(n_anchors), fewer samples, or AMGL or NSMVC, which have no such matrices."
         )
         raise ViewError(msg)
 

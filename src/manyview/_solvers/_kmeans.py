@@ -47,25 +47,20 @@ def solve_kmeans(
     samples = LocalSamples(views, state, n_clusters)
     samples.select(np.full(n_views, np.inf), pace=1)
     centers, ones = start.centers, np.ones(n_views)
-    history, converged = History(on_iteration), False
-    for iteration in range(1, max_iter + 1):
+    history = History(on_iteration)
+    for _ in range(max_iter):
         centers = samples.clusters.means(centers)
         view_losses = samples.view_losses(centers)
         outcome = samples.sweep(centers, view_losses, ones)
-        history.add(
-            iteration=iteration,
-            objective=float(outcome.view_losses.sum()),
-            n_moved=outcome.n_moved,
-        )
-        converged = outcome.n_moved == 0
-        if converged:
+        history.add(float(outcome.view_losses.sum()), outcome.n_moved)
+        if outcome.n_moved == 0:
             break
     scatter = float(samples.scatter.sum())
     return KMeansResult(
         labels=samples.labels,
         objective=history.objective,
         n_iter=len(history.records),
-        converged=converged,
+        converged=outcome.n_moved == 0,
         history=tuple(history.records),
         centers=centers,
         view_weights=ones / n_views,

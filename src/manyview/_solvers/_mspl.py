@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from manyview._numerics._soft import logistic_objective, logistic_weights
@@ -30,74 +32,37 @@ def solve_mspl(
     """
     samples = CentroidRun(views, start)
     samples.measure()
-    history, converged = History(on_iteration), False
-    for pace, fraction in enumerate(np.linspace(pace_start, 1.0, n_paces), start=1):
-        units = _units(samples, loss_unit)
-        # linspace returns pace_start alone for one pace, where everybody should join.
-        thresholds = _thresholds(samples, units, 1.0 if pace == n_paces else fraction)
-        for iteration in range(1, max_iter + 1):
-            n_moved = samples.step(_weights(samples, units, thresholds))
+    history = History(on_iteration)
+    # linspace returns pace_start alone for one pace, where everybody should join.
+    fractions = [*np.linspace(pace_start, 1.0, n_paces)[:-1], 1.0]
+    units: FloatArray = np.ones((len(views), 1))
+    for pace, fraction in enumerate(fractions, start=1):
+        if loss_unit == "median":
+            units = samples.per_view(samples.losses, _typical, 1.0)
+        # lambda_v: a quantile of the losses, in their units.
+        reach = partial(np.quantile, q=fraction)
+        thresholds = samples.per_view(samples.losses, reach, 0.0) / units
+        for _ in range(max_iter):
+            weights = logistic_weights(samples.losses / units, thresholds) / units
+            n_moved = samples.step(weights)
+            shares = logistic_objective(samples.losses / units, thresholds)
             history.add(
-                stage=pace,
-                iteration=iteration,
-                objective=_objective(samples, units, thresholds),
-                n_moved=n_moved,
+                float(shares.sum(where=samples.takes_part)), n_moved, stage=pace
             )
-            converged = n_moved == 0
-            if converged:
+            if n_moved == 0:
                 break
-    weights = _weights(samples, units, thresholds)
+    weights = logistic_weights(samples.losses / units, thresholds) / units
     counts = np.maximum(samples.takes_part.sum(axis=1), 1)
-    view_weights = np.where(samples.takes_part, weights, 0.0).sum(axis=1) / counts
+    view_weights = weights.sum(axis=1, where=samples.takes_part) / counts
     return samples.result(
-        history, view_weights, converged=converged, nearest=nearest_clusters
+        history, view_weights, converged=n_moved == 0, nearest=nearest_clusters
     )
 
 
-def _units(samples: CentroidRun, loss_unit: str) -> FloatArray:
-    """(n_views,), what losses are divided by: 1, or the view's median loss.
+def _typical(losses: FloatArray) -> float:
+    """The median loss that losses are divided by.
 
     More than half of the samples may fit perfectly; the mean then serves, and 1 for a
     view that fits altogether.
     """
-    units = np.ones(len(samples.views))
-    if loss_unit == "literal":
-        return units
-    for v in np.flatnonzero(samples.informative):
-        known = samples.losses[v, samples.takes_part[v]]
-        units[v] = np.median(known) or known.mean() or 1.0
-    return units
-
-
-def _thresholds(samples: CentroidRun, units: FloatArray, fraction: float) -> FloatArray:
-    """(n_views,), lambda: a quantile of the losses, in their units."""
-    thresholds = np.zeros(len(units))
-    for v in np.flatnonzero(samples.informative):
-        known = samples.losses[v, samples.takes_part[v]]
-        thresholds[v] = np.quantile(known, fraction) / units[v]
-    return thresholds
-
-
-def _weights(
-    samples: CentroidRun, units: FloatArray, thresholds: FloatArray
-) -> FloatArray:
-    """(n_views, n_samples), t_vi per unit of loss."""
-    return np.stack(
-        [
-            logistic_weights(losses / unit, threshold) / unit
-            for losses, unit, threshold in zip(
-                samples.losses, units, thresholds, strict=True
-            )
-        ]
-    )
-
-
-def _objective(
-    samples: CentroidRun, units: FloatArray, thresholds: FloatArray
-) -> float:
-    return sum(
-        logistic_objective(
-            samples.losses[v, samples.takes_part[v]] / units[v], thresholds[v]
-        )
-        for v in range(len(units))
-    )
+    return float(np.median(losses) or losses.mean() or 1.0)

@@ -10,6 +10,7 @@ import numpy as np
 
 from manyview._numerics._distances import SAME_POINT_EXPANDED
 from manyview._numerics._gram import Kernel, center_distances, equalise_scatter
+from manyview._numerics._soft import simplex_weights
 from manyview._results import SAME_CRITERION, OnIteration, SolverResult
 from manyview._rows import Rows
 from manyview._solvers._history import History
@@ -22,8 +23,8 @@ SMALLEST_WEIGHT = 1e-5
 # A sample moves only for a gain above this share of the kernel's diagonal: less is
 # rounding, and moving to and fro on it would never end.
 SMALLEST_GAIN = 1e-12
-# Rows of candidates whose gain is estimated together.
-CANDIDATE_ROWS = 256
+# Candidates whose gain is estimated together.
+CANDIDATES = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,17 +91,11 @@ def solve_mvkkm(
     kernels = prepared.kernels
     weights = np.full(len(kernels), 1.0 / len(kernels))
     history = History(on_iteration)
-    objective = np.inf
-    converged = False
+    objective, converged = np.inf, False
     for stage in range(1, max_iter + 1):
         composite = combine(kernels, weights**power)
         labels, scatter = kernel_kmeans(
-            composite,
-            labels,
-            n_clusters,
-            tol=tol,
-            history=history,
-            stage=stage,
+            composite, labels, n_clusters, tol=tol, history=history, stage=stage
         )
         before, objective = objective, scatter
         if objective == 0.0 or abs(before - objective) <= tol * before < np.inf:
@@ -123,10 +118,10 @@ def solve_mvkkm(
 
 def combine(kernels: Sequence[Any], factors: FloatArray) -> Any:
     """``sum_v factor_v K_v``, with one matrix of working memory."""
-    composite = factors[0] * kernels[0]
+    composite = kernels[0] * factors[0]
     for factor, kernel in zip(factors[1:], kernels[1:], strict=True):
         if factor > 0.0:
-            composite += factor * kernel
+            composite += kernel * factor
     return composite
 
 
@@ -135,15 +130,12 @@ def update_weights(view_scatters: FloatArray, power: float) -> FloatArray:
 
     Views that are fitted perfectly share the whole weight.
     """
-    lowest = view_scatters.min()
-    if lowest == 0.0:
-        perfect = view_scatters == 0.0
+    perfect = view_scatters == 0.0
+    if perfect.any():
         return np.asarray(perfect / perfect.sum())
     if power == 1.0:
         return np.asarray(np.eye(len(view_scatters))[view_scatters.argmin()])
-    # Ratios to the smallest, as D^(-1/(p-1)) itself overflows for p near 1.
-    weights = (lowest / view_scatters) ** (1.0 / (power - 1.0))
-    weights /= weights.sum()
+    weights = simplex_weights(view_scatters, power, ~perfect)
     weights[weights < SMALLEST_WEIGHT] = 0.0
     return np.asarray(weights / weights.sum())
 
@@ -163,18 +155,14 @@ def kernel_kmeans(
     """
     distances, scatter = center_distances(kernel, labels, n_clusters)
     smallest_gain = _smallest_gain(kernel)
-    iteration = 0
     while True:
-        iteration += 1
         moved = reassign(distances, labels, smallest_gain)
         n_moved = int((moved != labels).sum())
         before, labels = scatter, moved
         if n_moved:
             distances, scatter = center_distances(kernel, labels, n_clusters)
         if history is not None:
-            history.add(
-                stage=stage, iteration=iteration, objective=scatter, n_moved=n_moved
-            )
+            history.add(scatter, n_moved, stage=stage)
         if n_moved == 0 or before - scatter <= tol * before:
             return labels, scatter
 
@@ -206,6 +194,13 @@ def _first_smallest(values: FloatArray, rounding: float) -> IntArray:
     return np.asarray((values <= lowest + rounding).argmax(axis=1))
 
 
+def seed_distances(kernel: Kernel, seeds: IntArray) -> FloatArray:
+    """(n_samples, n_seeds), squared feature-space distances to some samples."""
+    diagonal = kernel.diagonal()
+    similar = kernel.take(seeds, axis=1)
+    return np.asarray(diagonal[:, None] - 2.0 * similar + diagonal[seeds])
+
+
 def start_random(
     prepared: ViewKernels,
     n_clusters: int,
@@ -215,10 +210,7 @@ def start_random(
     """Random samples as seeds; every sample joins the nearest seed."""
     kernel = _uniform(prepared, power)
     seeds = random_state.choice(len(kernel), n_clusters, replace=False)
-    diagonal = kernel.diagonal()
-    to_seeds = kernel.take(seeds, axis=1)
-    distances = diagonal[:, None] - 2.0 * to_seeds + diagonal[seeds]
-    labels = _first_smallest(distances, _smallest_gain(kernel))
+    labels = _first_smallest(seed_distances(kernel, seeds), _smallest_gain(kernel))
     # A seed with an earlier twin would lose its own cluster.
     labels[seeds] = np.arange(n_clusters)
     return labels
@@ -229,15 +221,13 @@ def start_global(
 ) -> IntArray:
     """Global kernel k-means: clusters come one by one, each from the best seed.
 
-    Every sample, or every anchor, is tried as the seed of the next cluster, and the
-    best outcome kept. With `fast` only the seed with the largest guaranteed gain is
-    tried.
+    Every sample, or every anchor, is tried as the seed of the next cluster; with `fast`
+    only the one with the largest guaranteed gain.
     """
     kernel = _uniform(prepared, power)
     labels: IntArray = np.zeros(len(kernel), dtype=np.intp)
-    anchors = prepared.anchors
-    tried = np.arange(len(kernel)) if anchors is None else anchors
-    rounding = SAME_POINT_EXPANDED * float(kernel.trace())
+    tried = np.arange(len(kernel)) if prepared.anchors is None else prepared.anchors
+    rounding = SAME_POINT_EXPANDED * float(kernel.diagonal().sum())
     for n_found in range(1, n_clusters):
         counts = np.bincount(labels, minlength=n_found)
         # A sample alone in its cluster cannot leave it.
@@ -263,15 +253,12 @@ def _guaranteed_gains(
 ) -> FloatArray:
     """(n_candidates,): scatter saved at least by making each sample a new centre."""
     distances, _ = center_distances(kernel, labels, n_clusters)
-    own = distances[np.arange(len(labels)), labels]
-    diagonal = kernel.diagonal()
+    own = distances[np.arange(len(labels)), labels, None]
     gains = np.empty(len(candidates))
-    for start in range(0, len(candidates), CANDIDATE_ROWS):
-        rows = slice(start, start + CANDIDATE_ROWS)
-        seeds = candidates[rows]
-        similar = np.ascontiguousarray(kernel.take(seeds, axis=1).T)
-        to_seed = diagonal[seeds, None] - 2.0 * similar + diagonal
-        gains[rows] = np.maximum(own - to_seed, 0.0).sum(axis=1)
+    for start in range(0, len(candidates), CANDIDATES):
+        rows = slice(start, start + CANDIDATES)
+        to_seeds = seed_distances(kernel, candidates[rows])
+        gains[rows] = np.maximum(own - to_seeds, 0.0).sum(axis=0)
     return gains
 
 

@@ -15,9 +15,8 @@ def choose_restart(runs: Iterable[Result]) -> Result:
     """The run with the smallest criterion; of equal ones the first.
 
     Restarts often end in the same clusters, numbered differently. Their criteria then
-    differ in the last digits only, which depend on the processor and on the memory
-    order of the views: what rounding explains decides nothing. Runs are taken one by
-    one, so a generator keeps no more than two alive.
+    differ by rounding, which decides nothing. Runs are taken one by one, so a generator
+    keeps no more than two alive.
     """
 
     def better(best: Result, run: Result) -> Result:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from manyview._numerics._soft import hard_weights, mixture_weights, rank_threshold
-from manyview._numerics._weighted import root_weights
 from manyview._results import OnIteration
 from manyview._rows import Rows
 from manyview._solvers._history import History
 from manyview._solvers._start import Start
 from manyview._solvers._weighted import CentroidResult, CentroidRun
-from manyview._typing import FloatArray
 
 # The last threshold lies this much above the largest distance, so that the farthest
 # sample takes part a little instead of not at all.
@@ -36,66 +36,26 @@ def solve_samvc(
     samples = CentroidRun(views, start)
     samples.measure()
     distances = samples.distances()
-    history, converged = History(on_iteration), False
+    history = History(on_iteration)
     for pace, fraction in enumerate(np.linspace(pace_start, 1.0, n_paces), start=1):
-        thresholds = _thresholds(samples, distances, fraction)
-        for iteration in range(1, max_iter + 1):
+        # lambda_v: the distance up to which a share of the samples lies.
+        reach = partial(rank_threshold, fraction=fraction)
+        thresholds = samples.per_view(distances, reach, 0.0)
+        for _ in range(max_iter):
             if pace == n_paces:
                 # Kept above the largest distance: a sample that fell behind the
                 # moving centres would otherwise never be assigned again.
-                thresholds = ABOVE_LARGEST * distances.max(axis=1)
-            paced = np.stack(
-                [
-                    soften(e, limit)
-                    for e, limit in zip(distances, thresholds, strict=True)
-                ]
-            )
-            view_weights = _view_weights(samples, paced, distances)
-            n_moved = samples.step(_slopes(samples, paced, distances, view_weights))
+                thresholds = ABOVE_LARGEST * distances.max(axis=1, keepdims=True)
+            paced = soften(distances, thresholds)
+            totals = np.einsum("vi,vi->v", paced, distances)
+            slopes = 0.5 * samples.root_weights(totals)[:, None] * paced
+            n_moved = samples.step(slopes / samples.safe(distances))
             distances = samples.distances()
+            totals = np.einsum("vi,vi->v", paced, distances)
             history.add(
-                stage=pace,
-                iteration=iteration,
-                objective=_objective(samples, paced, distances),
-                n_moved=n_moved,
+                float(np.sqrt(totals[samples.informative]).sum()), n_moved, stage=pace
             )
-            converged = n_moved == 0
-            if converged:
+            if n_moved == 0:
                 break
-    view_weights = _view_weights(samples, paced, distances)
-    return samples.result(history, view_weights, converged=converged)
-
-
-def _thresholds(
-    samples: CentroidRun, distances: FloatArray, fraction: float
-) -> FloatArray:
-    """(n_views,), lambda: the distance up to which a share of the samples lies."""
-    return np.array(
-        [
-            rank_threshold(e[part], fraction)
-            for e, part in zip(distances, samples.takes_part, strict=True)
-        ]
-    )
-
-
-def _view_weights(
-    samples: CentroidRun, paced: FloatArray, distances: FloatArray
-) -> FloatArray:
-    """(n_views,), a_v = 1 / (2 sqrt(sum_i t_vi e_vi))."""
-    totals = np.einsum("vi,vi->v", paced, distances)
-    return root_weights(samples.safe_totals(totals), samples.informative)
-
-
-def _slopes(
-    samples: CentroidRun,
-    paced: FloatArray,
-    distances: FloatArray,
-    view_weights: FloatArray,
-) -> FloatArray:
-    """(n_views, n_samples), s_vi = a_v t_vi / (2 e_vi)."""
-    return np.asarray(0.5 * view_weights[:, None] * paced / samples.safe(distances))
-
-
-def _objective(samples: CentroidRun, paced: FloatArray, distances: FloatArray) -> float:
-    totals = np.einsum("vi,vi->v", paced, distances)
-    return float(np.sqrt(totals[samples.informative]).sum())
+    view_weights = samples.root_weights(totals)
+    return samples.result(history, view_weights, converged=n_moved == 0)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
@@ -55,16 +57,10 @@ def cluster_embedding(
     Clusters are numbered in the order of their first samples.
     """
 
-    def seeds(
-        rows: FloatArray, n_clusters: int, random_state: np.random.RandomState
-    ) -> FloatArray:
-        centers, _ = kmeans_plusplus(
-            rows,
-            n_clusters,
-            random_state=random_state,
-            n_local_trials=n_local_trials,
-        )
-        return np.asarray(centers)
+    def seeds(rows: FloatArray, n_clusters: int, random_state: Any) -> Any:
+        return kmeans_plusplus(
+            rows, n_clusters, random_state=random_state, n_local_trials=n_local_trials
+        )[0]
 
     kmeans = KMeans(
         n_clusters,
@@ -85,15 +81,5 @@ def cluster_embedding(
             kmeans.fit(embedding)
             if kmeans.inertia_ < lowest - noise:
                 labels, lowest = kmeans.labels_, kmeans.inertia_
-    return number_by_first_sample(labels)
-
-
-def number_by_first_sample(labels: IntArray) -> IntArray:
-    """Labels with clusters numbered in the order of their first samples.
-
-    Where seeds tie, rounding decides the order in which k-means numbers them.
-    """
-    _, first, own = np.unique(labels, return_index=True, return_inverse=True)
-    place = np.empty(len(first), dtype=np.int32)
-    place[np.argsort(first)] = np.arange(len(first))
-    return np.asarray(place[own])
+    # Where seeds tie, rounding decides the order in which k-means numbers them.
+    return np.asarray(pd.factorize(labels)[0], dtype=np.int32)

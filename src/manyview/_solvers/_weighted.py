@@ -13,14 +13,14 @@ from manyview._solvers._cluster_sums import cluster_sums
 from manyview._solvers._history import History
 from manyview._solvers._local import LocalSamples
 from manyview._solvers._nearest import nearest_by_distance
+from manyview._solvers._nsmvc import unexplained
 from manyview._solvers._start import (
-    DrawStart,
     Start,
     start_kmeans_plusplus,
     start_random_labels,
 )
 from manyview._solvers._state import SampleState
-from manyview._typing import BoolArray, FloatArray, IntArray, WeightArray
+from manyview._typing import BoolArray, FloatArray, IntArray
 
 # Squared distances carry about sixteen digits, so a distance below this share of its
 # view's spread is rounding; weights of the form 1 / e stop growing there.
@@ -43,7 +43,7 @@ class CentroidResult(ExplainingResult):
 
 
 class CentroidRun:
-    """State of one run: labels, centres and losses.
+    """State of one run.
 
     labels : (n_samples,); centers : per view (n_clusters, n_features_v).
     losses : (n_views, n_samples), squared distances to the samples' own centres.
@@ -83,6 +83,18 @@ class CentroidRun:
         distances = np.sqrt(self.losses)
         return np.where(distances < self.floors[:, None], 0.0, distances)
 
+    def per_view(
+        self, values: FloatArray, summary: Callable[[FloatArray], float], default: float
+    ) -> FloatArray:
+        """(n_views, 1), of the values (n_views, n_samples) of samples that take part.
+
+        default : for a view in which none does.
+        """
+        found = np.full((len(values), 1), default)
+        for v in np.flatnonzero(self.informative):
+            found[v] = summary(values[v, self.takes_part[v]])
+        return found
+
     def safe(self, distances: FloatArray) -> FloatArray:
         """Distances that may be divided by."""
         return np.asarray(np.maximum(distances, self.floors[:, None]))
@@ -90,6 +102,13 @@ class CentroidRun:
     def safe_totals(self, totals: FloatArray) -> FloatArray:
         """(n_views,) sums of distances that may be divided by."""
         return np.asarray(np.maximum(totals, self._loss_floors))
+
+    def root_weights(self, totals: FloatArray) -> FloatArray:
+        """(n_views,), a_v: slopes of ``sqrt(h_v)`` at summed distances h_v.
+
+        A view in which nobody takes part gets no weight.
+        """
+        return np.where(self.informative, 0.5 / np.sqrt(self.safe_totals(totals)), 0.0)
 
     def step(self, weights: FloatArray) -> int:
         """Centroid step, then assignment step; returns how many labels moved.
@@ -100,17 +119,6 @@ class CentroidRun:
         sums = cluster_sums(self.views, self.labels, tuple(weights), self.n_clusters)
         self.centers = sums.means(self.centers)
         return self.assign(weights)
-
-    def sums(
-        self, v: int, labels: IntArray, weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Weighted sums and masses of the clusters in view v.
-
-        labels, weights : (n_samples,).
-        """
-        known = np.where(self.takes_part[v], weights, 0.0)
-        found = cluster_sums((self.views[v],), labels, (known,), self.n_clusters)
-        return found.sums[0], found.masses[0]
 
     def assign(self, weights: FloatArray) -> int:
         """Move every sample to the cluster of least weighted squared distance.
@@ -152,9 +160,6 @@ class CentroidRun:
             view_weights, total = np.ones(len(self.views)), float(len(self.views))
         score_weights = (view_weights / total) ** exponent
         self.labels[:] = nearest(self.views, self.centers, score_weights)
-        self.measure()
-        divisor = np.where(self.informative, self._samples.scatter, 1.0)
-        left = self.losses.sum(axis=1) / divisor
         return CentroidResult(
             labels=self.labels,
             objective=history.objective,
@@ -164,16 +169,8 @@ class CentroidRun:
             centers=self.centers,
             view_weights=view_weights / total,
             score_weights=score_weights,
-            unexplained=np.where(self.informative, left, 1.0),
+            unexplained=unexplained(self._samples, self.centers),
         )
-
-
-def cluster_totals(
-    labels: IntArray, weights: WeightArray, n_clusters: int
-) -> FloatArray:
-    """(n_clusters,), summed weights of the samples of each cluster."""
-    totals = np.bincount(labels, weights=weights, minlength=n_clusters)
-    return totals.astype(np.float64, copy=False)
 
 
 def draw_start(
@@ -183,8 +180,5 @@ def draw_start(
     random_state: np.random.RandomState,
 ) -> Start:
     """The start named by the `init` parameter of the estimators."""
-    draws: dict[str, DrawStart] = {
-        "random": start_random_labels,
-        "k-means++": start_kmeans_plusplus,
-    }
-    return draws[init](views, n_clusters, random_state)
+    draw = start_random_labels if init == "random" else start_kmeans_plusplus
+    return draw(views, n_clusters, random_state)

@@ -131,13 +131,12 @@ class AMGL(PairwiseClusterer):
         self.n_local_trials = n_local_trials
 
     def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
-        from manyview._solvers._amgl import solve_amgl
+        from manyview._solvers._amgl import solve_amgl, view_graphs
 
         return partial(
             solve_amgl,
-            rows,
+            view_graphs(rows, self.n_neighbors),
             self.n_clusters,
-            n_neighbors=self.n_neighbors,
             max_iter=self.max_iter,
             tol=self.tol,
             normalize_rows=self.normalize_rows,
