@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from manyview import NSMVC, DatasetError, GraphNSMVC, ViewError, ViewKMeans, cluster
+from manyview._model_content import KINDS
 from manyview._model_file import load_model, save_model
-from manyview._model_parts import KINDS
 from tests.fuzz.mutate import sealed_model
 
 
