@@ -65,28 +65,29 @@ DTYPES = {"int": "iu", "text": "U", "number": "biuf"}
 def check_arrays(stored: Arrays, sizes: dict[str, int]) -> Arrays:
     """The arrays that `ARRAYS` describes; ValueError if one of them is different.
 
-    A size that is not known is that of the first array which has it.
+    A size that is not known is that of the first array in the table which has it.
     """
-    arrays: Arrays = {}
-    for pattern, expected in ARRAYS.items():
-        for name, array in stored.items():
-            if NUMBER.sub("#", name) != pattern:
-                continue
-            number = NUMBER.search(name)
-            kind, *of = expected.replace("#", number[0] if number else "").split()
-            for size, length in zip(of, array.shape, strict=False):
-                sizes.setdefault(size, length)
-            shape = tuple(sizes.get(size) for size in of)
-            dtype = array.dtype
-            fits = dtype.kind in DTYPES[kind] if kind in DTYPES else dtype == np.float64
-            need(
-                fits and dtype.isnative and array.shape == shape and array.size > 0,
-                f"{name} has type {dtype} and shape {array.shape}, expected {shape}",
-            )
-            finite = kind not in ("float", "positive") or np.isfinite(array).all()
-            need(finite, f"{name} holds NaN or infinity")
-            need(kind != "positive" or (array > 0.0).all(), f"{name} is not positive")
-            arrays[name] = array
+    patterns = {name: NUMBER.sub("#", name) for name in stored}
+    described = [name for name in stored if patterns[name] in ARRAYS]
+    order = {pattern: place for place, pattern in enumerate(ARRAYS)}
+    arrays = {}
+    for name in sorted(described, key=lambda name: order[patterns[name]]):
+        arrays[name] = array = stored[name]
+        number = NUMBER.search(name)
+        expected = ARRAYS[patterns[name]].replace("#", number[0] if number else "")
+        kind, *names = expected.split()
+        for size, length in zip(names, array.shape, strict=False):
+            sizes.setdefault(size, length)
+        shape = tuple(sizes.get(size) for size in names)
+        dtype = array.dtype
+        fits = dtype.kind in DTYPES[kind] if kind in DTYPES else dtype == np.float64
+        need(
+            fits and dtype.isnative and array.shape == shape and array.size > 0,
+            f"{name} has type {dtype} and shape {array.shape}, expected {shape}",
+        )
+        finite = kind not in ("float", "positive") or np.isfinite(array).all()
+        need(finite, f"{name} holds NaN or infinity")
+        need(kind != "positive" or (array > 0.0).all(), f"{name} is not positive")
     return arrays
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from manyview import cluster
-from manyview._arrays import check_sparse
+from manyview._arrays import are_counts, check_sparse
 from manyview._model_arrays import Arrays, check_arrays, check_characters, need
 from manyview._results import PaceRecord, pack_history, unpack_history
 from manyview._scaling import SCALES, ViewScale
@@ -138,7 +138,7 @@ def _sizes(model: Any, content: Content) -> dict[str, int]:
     columns = scaled
     if isinstance(model, GraphNSMVC):
         n_neighbors = content["graph"]["n_neighbors"]
-        ascending = _are_counts(n_neighbors) and n_neighbors == sorted({*n_neighbors})
+        ascending = are_counts(n_neighbors) and n_neighbors == sorted({*n_neighbors})
         need(ascending, f"n_neighbors is {n_neighbors!r}, expected ascending numbers")
         n_sizes, n_ends = len(n_neighbors), min(len(n_neighbors), 2)
         own, n_coordinates = [n_ends * n_clusters] * len(widths), n_clusters + 1
@@ -182,19 +182,17 @@ def _set_layout(model: Any, layout: Content) -> None:
     names, n_features, named = layout["names"], layout["n_features"], layout["named"]
     # Files of earlier versions have no names of features.
     features = layout.get("feature_names", [])
-    need(_are_counts(n_features), f"n_features is {n_features!r}")
     need(
-        _are_texts(names, len(n_features)) and len(set(names)) == len(names),
-        f"the names of {len(n_features)} views are {names!r}",
-    )
-    need(isinstance(named, bool), "named is neither true nor false")
-    need(
-        features == []
-        or all(
+        are_counts(n_features)
+        and _are_texts(names, len(n_features))
+        and len(set(names)) == len(names)
+        and isinstance(named, bool)
+        and len(features) in (0, len(names))
+        and all(
             own is None or _are_texts(own, width)
-            for own, width in zip(features, n_features, strict=True)
+            for own, width in zip(features, n_features, strict=False)
         ),
-        "feature_names are not one list per view, of one text per feature",
+        "names and numbers of features do not describe views",
     )
     model._remember_layout(
         ViewLayout(
@@ -357,9 +355,3 @@ def restore_imputer(content: Content, stored: Arrays) -> ViewImputer | None:
 def _are_texts(values: Any, count: int) -> bool:
     is_list = isinstance(values, list) and len(values) == count
     return is_list and all(isinstance(value, str) for value in values)
-
-
-def _are_counts(values: Any) -> bool:
-    """Whether this is a list of positive whole numbers, at least one."""
-    is_list = isinstance(values, list) and len(values) > 0
-    return is_list and all(type(value) is int and value > 0 for value in values)
