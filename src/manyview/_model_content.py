@@ -41,15 +41,15 @@ STATE_SIZE = 624
 
 def pack_model(model: Any, arrays: Arrays) -> Content:
     """Everything but arrays as JSON values; arrays go to `arrays` under their name."""
-    _pack(arrays, "{}", model, _own_arrays(model))
+    _pack(arrays, "*", model, _own_arrays(model))
     if hasattr(model, "membership_"):
-        _pack(arrays, "{}", model, ("membership_", "outlier_score_"))
+        _pack(arrays, "*", model, ("membership_", "outlier_score_"))
     if hasattr(model, "_spread"):
-        _pack(arrays, "spread_{}", model._spread, OF_SPREAD)
+        _pack(arrays, "spread_*", model._spread, OF_SPREAD)
     for space, centers in enumerate(model._centers):
         arrays[f"centers_{space}"] = centers
     for v, scale in enumerate(model.scales_):
-        _pack(arrays, f"{{}}_{v}", scale, OF_SCALE)
+        _pack(arrays, f"*_{v}", scale, OF_SCALE)
     arrays.update(pack_history(model.history_))
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = model.feature_names_in_.astype(np.str_)
@@ -89,9 +89,9 @@ def restore_model(content: Content, stored: Arrays) -> Any:
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
         check_characters(model.feature_names_in_.tolist())
-    vars(model).update(_fields(arrays, "{}", _own_arrays(model)))
+    vars(model).update(_fields(arrays, "*", _own_arrays(model)))
     model.scales_ = tuple(
-        _restore_scale(arrays, f"{{}}_{v}", **scale)
+        _restore_scale(arrays, f"*_{v}", **scale)
         for v, scale in enumerate(content["scales"])
     )
     need(len(model.scales_) == len(model.unexplained_), "it has too few scales")
@@ -125,7 +125,7 @@ def restore_model(content: Content, stored: Arrays) -> Any:
         model.membership_ = arrays["membership_"]
         model.outlier_score_ = arrays["outlier_score_"]
     if "spread_temperature" in arrays or hasattr(model, "membership_"):
-        spread = _fields(arrays, "spread_{}", OF_SPREAD)
+        spread = _fields(arrays, "spread_*", OF_SPREAD)
         model._spread = Spread(**spread | {"temperature": float(spread["temperature"])})
     return model
 
@@ -162,13 +162,14 @@ def _own_arrays(model: Any) -> tuple[str, ...]:
 
 
 def _pack(arrays: Arrays, key: str, source: Any, names: Iterable[str]) -> None:
+    """Store attributes under a key with their names in place of the asterisk."""
     for name in names:
-        arrays[key.format(name.lstrip("_"))] = np.asarray(getattr(source, name))
+        arrays[key.replace("*", name.lstrip("_"))] = np.asarray(getattr(source, name))
 
 
 def _fields(arrays: Arrays, key: str, names: Iterable[str]) -> dict[str, Any]:
     """What `_pack` stored, by attribute."""
-    return {name: arrays[key.format(name.lstrip("_"))] for name in names}
+    return {name: arrays[key.replace("*", name.lstrip("_"))] for name in names}
 
 
 def _restore_scale(arrays: Arrays, key: str, *, mode: Any, unit_rows: Any) -> ViewScale:
@@ -250,20 +251,20 @@ def _restore_param(value: Any, stored: Arrays) -> Any:
 
 def _pack_graph(model: GraphNSMVC, arrays: Arrays) -> Content:
     graph = model._graph
-    _pack(arrays, "graph_{}", graph, ("weights", "eigenvalues"))
+    _pack(arrays, "graph_*", graph, ("weights", "eigenvalues"))
     for e, scale in enumerate(model._embedding_scales):
-        _pack(arrays, f"embedding_{{}}_{e}", scale, OF_SCALE)
+        _pack(arrays, f"embedding_*_{e}", scale, OF_SCALE)
     kinds: list[str | None] = [None] * len(graph.views)
     for v, view in enumerate(graph.views):
         if view is None:
             continue
-        _pack(arrays, f"{{}}_{v}", view, OF_VIEW_GRAPH)
+        _pack(arrays, f"*_{v}", view, OF_VIEW_GRAPH)
         if isinstance(view.anchors, np.ndarray):
             kinds[v] = "dense"
             arrays[f"anchors_{v}"] = view.anchors
         else:
             kinds[v] = "sparse"
-            _pack(arrays, f"anchors_{v}_{{}}", view.anchors, OF_SPARSE)
+            _pack(arrays, f"anchors_{v}_*", view.anchors, OF_SPARSE)
     return {
         "anchors": kinds,
         "n_neighbors": graph.n_neighbors,
@@ -283,7 +284,7 @@ def _restore_graph(model: Any, content: Content, arrays: Arrays) -> None:
         if kind is None:
             views.append(None)
             continue
-        fields = _fields(arrays, f"{{}}_{v}", OF_VIEW_GRAPH)
+        fields = _fields(arrays, f"*_{v}", OF_VIEW_GRAPH)
         diffusion = fields.pop("diffusion")
         need(len(diffusion) > 1, f"view {v} has {len(diffusion)} anchors")
         per_size = {name: tuple(array) for name, array in fields.items()}
@@ -295,10 +296,10 @@ def _restore_graph(model: Any, content: Content, arrays: Arrays) -> None:
         n_neighbors=tuple(content["n_neighbors"]),
         n_components=model.n_clusters,
         complete=complete,
-        **_fields(arrays, "graph_{}", ("weights", "eigenvalues")),
+        **_fields(arrays, "graph_*", ("weights", "eigenvalues")),
     )
     model._embedding_scales = tuple(
-        _restore_scale(arrays, f"embedding_{{}}_{e}", mode="energy", unit_rows=False)
+        _restore_scale(arrays, f"embedding_*_{e}", mode="energy", unit_rows=False)
         for e in range(len(views) + 2)
     )
     model.graph_weights_ = model._graph.weights
@@ -309,7 +310,7 @@ def _restore_anchors(arrays: Arrays, v: int, kind: Any, n: int, model: Any) -> A
     if kind == "dense":
         return arrays[f"anchors_{v}"]
     need(kind == "sparse", f"no anchors are called {kind!r}")
-    parts = _fields(arrays, f"anchors_{v}_{{}}", OF_SPARSE)
+    parts = _fields(arrays, f"anchors_{v}_*", OF_SPARSE)
     shape = (n, model._layout.n_features[v])
     # scipy compares the lengths of the parts with the shape.
     return check_sparse(sparse.csr_array(tuple(parts.values()), shape=shape))
