@@ -48,8 +48,8 @@ SCORES = {
 OUTSIDE_A_FIT = {
     *("cli", "reporting", "plotting", "explain", "model_selection", "distributed"),
     *("metrics", "datasets", "__init__.py", "_version.py", "_extras.py", "_files.py"),
-    *("omics", "impute.py", "_model_parts.py", "_graph_file.py", "__main__.py"),
-    *("_model_check.py", "_model_file.py", "_zarr.py"),
+    *("omics", "impute.py", "_model_content.py", "_model_file.py", "__main__.py"),
+    *("_model_arrays.py", "_zarr.py"),
 }
 
 

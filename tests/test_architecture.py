@@ -30,14 +30,7 @@ LAYERS = [
     {"embedding", "impute"},
     {"cluster", "distributed"},
     {"metrics", "datasets"},
-    {
-        "explain",
-        "model_selection",
-        "_model_file",
-        "_model_check",
-        "_graph_file",
-        "_model_parts",
-    },
+    {"explain", "model_selection", "_model_arrays", "_model_content", "_model_file"},
     {"plotting", "reporting", "omics"},
     {"cli", "__main__"},
 ]

@@ -5,31 +5,19 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from manyview._version import __version__
-from manyview.exceptions import DatasetError, ViewError
+from manyview._version import __version__ as __version__
+from manyview.exceptions import DatasetError as DatasetError
+from manyview.exceptions import ViewError as ViewError
 
 if TYPE_CHECKING:
-    from manyview import cluster
-    from manyview._model_file import load_imputer, load_model, save_model
+    from manyview._model_file import load_imputer as load_imputer
+    from manyview._model_file import load_model as load_model
+    from manyview._model_file import save_model as save_model
     from manyview.cluster import *  # noqa: F403 - every clusterer, by the list below
-    from manyview.embedding import GraphViews
-    from manyview.impute import ViewImputer
-    from manyview.model_selection import choose_n_clusters
-    from manyview.reporting import report
-
-    __all__ = [
-        "DatasetError",
-        "GraphViews",
-        "ViewError",
-        "ViewImputer",
-        "__version__",
-        "choose_n_clusters",
-        "load_imputer",
-        "load_model",
-        "report",
-        "save_model",
-    ]
-    __all__ += cluster.__all__
+    from manyview.embedding import GraphViews as GraphViews
+    from manyview.impute import ViewImputer as ViewImputer
+    from manyview.model_selection import choose_n_clusters as choose_n_clusters
+    from manyview.reporting import report as report
 
 # Imported when they are asked for: scikit-learn takes a second to import, and
 # `manyview --version` needs none of it. The clusterers are in `cluster.__all__`.

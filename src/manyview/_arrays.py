@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,8 @@ from manyview.exceptions import ViewError
 
 ViewArray: TypeAlias = "npt.NDArray[Any] | sparse.csr_array"
 
+# What Python and NumPy raise when they cannot make a number of something.
+NOT_A_NUMBER = (TypeError, ValueError, OverflowError)
 # Tables that are no frames, and how their owners make frames of them.
 CONVERSIONS = {
     "polars.LazyFrame": "collect()",
@@ -68,6 +71,14 @@ def check_shape(array: Any, name: str) -> None:
             "Leave the view out or give it columns."
         )
         raise ViewError(msg)
+
+
+def are_counts(values: Any) -> bool:
+    """Whether a list holds positive whole numbers, one or more."""
+    whole = [
+        isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in values
+    ]
+    return len(whole) > 0 and all(whole) and min(values) >= 1
 
 
 def check_columns(frame: Any, name: str) -> None:
@@ -142,34 +153,30 @@ def _as_real(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         )
         raise ViewError(msg)
     if array.dtype.kind == "O":
-        try:
+        with suppress(*NOT_A_NUMBER):
             return array.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            pass
-    row, column = _first_bad_cell(array)
+    places = (place for place in np.ndindex(array.shape) if not _is_real(array[place]))
+    row, column = next(places, (0, 0))
     cell = array[row, column]
     if isinstance(cell, int):
         msg = (
             f"View {name!r}, row {row}, column {column} holds a whole number beyond "
             "the range of float64. Rescale that column."
         )
-        raise ViewError(msg)
-    msg = (
-        f"View {name!r} is not numeric: row {row}, column {column} holds "
-        f"{reprlib.repr(cell)}. Encode or drop that column."
-    )
+    else:
+        msg = (
+            f"View {name!r} is not numeric: row {row}, column {column} holds "
+            f"{reprlib.repr(cell)}. Encode or drop that column."
+        )
     raise ViewError(msg)
 
 
-def _first_bad_cell(array: npt.NDArray[Any]) -> tuple[int, int]:
-    for row, column in np.ndindex(array.shape):
-        if array.dtype.kind != "O":
-            return row, column
-        try:
-            float(array[row, column])
-        except (TypeError, ValueError, OverflowError):
-            return row, column
-    return 0, 0
+def _is_real(cell: Any) -> bool:
+    try:
+        float(cell)
+    except NOT_A_NUMBER:
+        return False
+    return True
 
 
 def check_sparse(view: Any) -> Any:

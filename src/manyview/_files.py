@@ -62,10 +62,7 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is None or (error.filename and not _is_part(error, path)):
+        named = error.filename and Path(os.fsdecode(error.filename))
+        if error.errno is None or (named and named.parent != path.parent):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def _is_part(error: OSError, path: Path) -> bool:
-    return Path(os.fsdecode(error.filename)).parent == path.parent

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from manyview._files import UNREADABLE, whole_file
-from manyview._model_check import StoredArrays, need
-from manyview._model_parts import (
+from manyview._model_arrays import Arrays, check_characters, need
+from manyview._model_content import (
     KINDS,
-    Arrays,
+    Content,
     pack_imputer,
     pack_model,
     restore_imputer,
@@ -165,8 +165,7 @@ def load_imputer(path: str | os.PathLike[str]) -> ViewImputer | None:
 
 
 def _read_model(
-    path: str | os.PathLike[str],
-    restore: Callable[[dict[str, Any], StoredArrays], Restored],
+    path: str | os.PathLike[str], restore: Callable[[Content, Arrays], Restored]
 ) -> Restored:
     """What `restore` makes of the parts of a model file."""
     path = Path(path)
@@ -187,9 +186,10 @@ def _read_model(
             )
             raise DatasetError(msg)
     try:
-        packed = members["arrays.npz"]
+        content, packed = json.loads(members["model.json"]), members["arrays.npz"]
+        check_characters(content)
         arrays = load_npz(io.BytesIO(packed), str(path), Budget(stored=len(packed)))
-        return restore(json.loads(members["model.json"]), StoredArrays(arrays))
+        return restore(content, arrays)
     except UNREADABLE as error:
         msg = (
             f"{path} is not a complete manyview model ({type(error).__name__}: "
@@ -198,16 +198,19 @@ def _read_model(
         raise DatasetError(msg) from error
 
 
-def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _read_members(path: Path) -> tuple[Content, dict[str, bytes]]:
     """The header and all members of a file that is one of ours."""
+    if not path.is_file():
+        trouble = "is a folder" if path.is_dir() else "does not exist"
+        msg = f"{path} {trouble}; expected a model file written by save_model."
+        raise DatasetError(msg)
     try:
-        size = path.stat().st_size
-        with zipfile.ZipFile(path) as file:
+        with path.open("rb") as stored, zipfile.ZipFile(stored) as file:
             infos = file.infolist()
             names = sorted({info.filename for info in infos})
             need(names == sorted(MEMBERS), f"holds {names[:3]}, expected {[*MEMBERS]}")
             unpacked = sum(info.file_size for info in infos)
-            most = max(HARMLESS_BYTES, MOST_EXPANSION * size)
+            most = max(HARMLESS_BYTES, MOST_EXPANSION * path.stat().st_size)
             need(unpacked <= most, f"unpacks to {unpacked} bytes")
             members = {name: file.read(name) for name in MEMBERS}
         header = json.loads(members["header.json"])
@@ -215,12 +218,6 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
         need(header.get("format") == FORMAT, "its header names another format")
         need(isinstance(header.get("sha256"), dict), "its header has no checksums")
         return header, members
-    except FileNotFoundError as error:
-        msg = f"{path} does not exist; expected a model written by save_model."
-        raise DatasetError(msg) from error
-    except IsADirectoryError as error:
-        msg = f"{path} is a folder; pass the model file in it, e.g. model.mvz."
-        raise DatasetError(msg) from error
     except (*UNREADABLE, OSError) as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise

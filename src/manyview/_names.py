@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from itertools import zip_longest
+from typing import Any, Literal, TypeAlias
 
 from manyview.exceptions import ViewError
 
@@ -51,61 +52,52 @@ def sample_index(view: Any) -> Any:
 
 
 def common_index(views: Mapping[str, Any]) -> Any:
-    """The index that all views with an index agree on; None without any.
-
-    One that counts 0, 1, 2, ... says nothing and agrees with any other, except with the
-    same numbers in another order: those are the rows of a shuffled frame.
-    """
+    """The index that all views with an index agree on; None without any."""
     found = {name: sample_index(view) for name, view in views.items()}
     found = {name: index for name, index in found.items() if index is not None}
     if not found:
         return None
     telling = [name for name, index in found.items() if not _counts_up(index)]
     first = telling[0] if telling else next(iter(found))
+    expected = found[first]
     for name, index in found.items():
-        _check_index(first, found[first], name, index)
-    return found[first]
-
-
-def _check_index(first_name: str, first: Any, name: str, index: Any) -> None:
-    if index is first or index.equals(first):
-        return
-    pairs = zip(index, first, strict=True)
-    row = next((row for row, (here, there) in enumerate(pairs) if here != there), None)
-    # Indices of different types can still hold equal values.
-    if row is None:
-        return
-    # The cheap question first: most indices that differ have nothing in common.
-    same_samples = first[row] in index and Counter(index) == Counter(first)
-    if _counts_up(index) and not same_samples:
-        return
-    trouble = "the same samples in another order" if same_samples else "other samples"
-    msg = (
-        f"View {name!r} has {trouble} than view {first_name!r}: row {row} is "
-        f"{str(index[row])!r}, not {str(first[row])!r}, by their indices. Line them up "
-        "with manyview.datasets.align_views; if rows do belong together as they stand, "
-        "drop the indices with reset_index(drop=True)."
-    )
-    raise ViewError(msg)
+        if index is expected or index.equals(expected):
+            continue
+        relation = _relation(index, expected)
+        if relation != "same":
+            row = next(i for i, own in enumerate(index) if own != expected[i])
+            again = "the same samples in another order"
+            trouble = again if relation == "reordered" else "other samples"
+            msg = (
+                f"View {name!r} has {trouble} than view {first!r}: row {row} is "
+                f"{str(index[row])!r}, not {str(expected[row])!r}, by their indices. "
+                "Line them up with manyview.datasets.align_views; if rows do belong "
+                "together as they stand, drop the indices with reset_index(drop=True)."
+            )
+            raise ViewError(msg)
+    return expected
 
 
 def column_order(
     view: str, given: FeatureNames, fitted: FeatureNames
 ) -> list[int] | None:
-    """Where the columns of fit are among the given ones; None if they need not move.
-
-    Columns that count 0, 1, 2, ... have no names, unless the other side has the same
-    numbers in another order.
-    """
-    if given is None or fitted is None or given == fitted:
+    """Where the columns of fit are among the given ones; None if they need not move."""
+    if given is None or fitted is None:
         return None
-    if Counter(given) != Counter(fitted):
-        if _counts_up(given) or _counts_up(fitted):
-            return None
-        _reject_columns(view, given, fitted)
+    relation = _relation(given, fitted)
+    if relation == "same":
+        return None
+    if relation == "other":
+        missing = (Counter(fitted) - Counter(given)).elements()
+        foreign = (Counter(given) - Counter(fitted)).elements()
+        lacks = _listed("lacks {} of fit", [*missing])
+        has = _listed("has {} that fit did not see", [*foreign])
+        told = " and ".join(filter(None, (lacks, has)))
+        msg = f"View {view!r} {told}. Pass the columns of fit, in any order."
+        raise ViewError(msg)
     position = {name: column for column, name in enumerate(given)}
     if len(position) < len(given):
-        twice = next(name for name, count in Counter(given).items() if count > 1)
+        (twice, _), *_ = Counter(given).most_common(1)
         msg = (
             f"View {view!r} has its columns in another order than in fit, and "
             f"{twice!r} occurs more than once. Pass the order of fit, or rename them."
@@ -114,23 +106,26 @@ def column_order(
     return [position[name] for name in fitted]
 
 
-def _reject_columns(view: str, given: Sequence[str], fitted: Sequence[str]) -> None:
-    missing = list((Counter(fitted) - Counter(given)).elements())
-    foreign = list((Counter(given) - Counter(fitted)).elements())
-    parts = []
-    if missing:
-        parts.append(f"lacks {_listed(missing)} of fit")
-    if foreign:
-        parts.append(f"has {_listed(foreign)} that fit did not see")
-    msg = f"View {view!r} {' and '.join(parts)}. Pass the columns of fit, in any order."
-    raise ViewError(msg)
+def _relation(given: Any, expected: Any) -> Literal["same", "reordered", "other"]:
+    """How names of rows or columns stand to those that are expected.
+
+    Names that count 0, 1, 2, ... say nothing and pass for any others, except for the
+    same numbers in another order: those belong to a shuffled frame.
+    """
+    if all(own == other for own, other in zip_longest(given, expected)):
+        return "same"
+    # The cheap question first: most names that differ have nothing in common.
+    if expected[0] in given and Counter(given) == Counter(expected):
+        return "reordered"
+    return "same" if _counts_up(given) or _counts_up(expected) else "other"
 
 
-def _listed(names: Sequence[str]) -> str:
-    what = "feature" if len(names) == 1 else "features"
+def _listed(sentence: str, names: list[str]) -> str:
+    """The sentence about some features; nothing if there are none."""
     shown = ", ".join(map(repr, names[:SHOWN_NAMES]))
-    more = len(names) - SHOWN_NAMES
-    return f"{what} {shown}" + (f" and {more} more" if more > 0 else "")
+    more = f" and {len(names) - SHOWN_NAMES} more" if names[SHOWN_NAMES:] else ""
+    what = "feature" if len(names) == 1 else "features"
+    return sentence.format(f"{what} {shown}{more}") if names else ""
 
 
 def _counts_up(names: Iterable[Any]) -> bool:

@@ -164,16 +164,22 @@ def learn_scales(views: ViewSet, mode: str | None) -> tuple[ViewScale, ...]:
 
 
 def scale_mode(found: FeatureRange, mode: str | None) -> str | None:
-    """The mode in force: what "auto" means for this view."""
-    return _choose_mode(found) if mode == "auto" else mode
+    """The mode in force: what "auto" means for this view.
+
+    Counts, words and links want unit-length rows; other features, their range.
+    """
+    if mode != "auto":
+        return mode
+    non_negative = bool(np.all(found.low >= 0))
+    mostly_zero = found.n_zeros > 0.5 * found.n_rows * len(found.low)
+    return "l2" if non_negative and mostly_zero else "range"
 
 
 def make_scale(
     found: FeatureRange, moments: Moments, mode: str | None, name: str
 ) -> ViewScale:
     """The scale of a view from its statistics."""
-    _reject_too_large(found, name, mode)
-    _reject_too_small(found, name, mode)
+    _reject_extremes(found, name, mode)
     unit_rows = mode == "l2"
     if unit_rows:
         factor = np.full(len(found.low), 1.0 / np.sqrt(max(1, moments.n_filled)))
@@ -244,13 +250,6 @@ def _sparse_moments(matrix: sparse.csr_array, found: FeatureRange) -> Moments:
     return Moments(n_rows=n_rows, mean=mean, m2=m2)
 
 
-def _choose_mode(found: FeatureRange) -> str:
-    """Counts, words and links want unit-length rows; other features, their range."""
-    non_negative = bool(np.all(found.low >= 0))
-    mostly_zero = found.n_zeros > 0.5 * found.n_rows * len(found.low)
-    return "l2" if non_negative and mostly_zero else "range"
-
-
 def _factor(found: FeatureRange, moments: Moments, mode: str | None) -> FloatArray:
     """Feature factors of every mode that does not look at row lengths."""
     varies = found.varies
@@ -278,30 +277,25 @@ def _factor(found: FeatureRange, moments: Moments, mode: str | None) -> FloatArr
     return np.asarray(np.where(varies, 1.0 / spread / norm, 0.0))
 
 
-def _reject_too_large(found: FeatureRange, name: str, mode: str | None) -> None:
+def _reject_extremes(found: FeatureRange, name: str, mode: str | None) -> None:
     ends = np.concatenate([found.low, found.high])
     largest = float(np.max(np.abs(ends), initial=0.0))
-    if mode is None and largest > LARGEST_UNSCALED:
+    widest = float(np.max(found.span, initial=0.0))
+    trouble = ""
+    if largest > LARGEST_UNSCALED:
+        trouble = f"has values up to {largest:.2g}, whose squares overflow"
+    elif 0.0 < widest < SMALLEST_UNSCALED:
+        trouble = f"varies by no more than {widest:.2g}, whose square is 0"
+    if mode is None and trouble:
         msg = (
-            f"View {name!r} has values up to {largest:.2g}, whose squares overflow, "
-            "and scale=None forbids shrinking them. Use scale='auto' or rescale it."
+            f"View {name!r} {trouble} in double precision, and scale=None leaves it as "
+            "it is. Use scale='auto' or rescale it."
         )
         raise ViewError(msg)
     if largest > LARGEST:
         msg = (
             f"View {name!r} has values up to {largest:.2g}, whose differences "
             "overflow. Divide the view by a constant first."
-        )
-        raise ViewError(msg)
-
-
-def _reject_too_small(found: FeatureRange, name: str, mode: str | None) -> None:
-    widest = float(np.max(found.span, initial=0.0))
-    if mode is None and 0.0 < widest < SMALLEST_UNSCALED:
-        msg = (
-            f"View {name!r} varies by no more than {widest:.2g}, whose square is 0 in "
-            "double precision, and scale=None forbids enlarging it. Use "
-            "scale='auto' or rescale it."
         )
         raise ViewError(msg)
 

@@ -32,48 +32,37 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-class _Keeper:
-    """A thread that holds the limit: threadpoolctl wants one thread for both ends."""
-
-    def __init__(self) -> None:
-        self._limited, self._over = Event(), Event()
-        self._thread = Thread(target=self._keep, name="one-blas-thread", daemon=True)
-        self._thread.start()
-        self._limited.wait()
-
-    def _keep(self) -> None:
-        try:
-            with _libraries().limit(limits=1, user_api="blas"):
-                self._limited.set()
-                self._over.wait()
-        finally:
-            self._limited.set()
-
-    def end(self) -> None:
-        self._over.set()
-        self._thread.join()
-
-
 class _SharedLimit:
     """A limit of one BLAS thread, in force while it has users."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._n_users = 0
-        self._keeper: _Keeper | None = None
 
     def enter(self) -> None:
         with self._lock:
-            if self._keeper is None:
-                self._keeper = _Keeper()
+            if self._n_users == 0:
+                self._limited, self._over = Event(), Event()
+                self._keeper = Thread(target=self._keep, daemon=True)
+                self._keeper.start()
+                self._limited.wait()
             self._n_users += 1
 
     def leave(self) -> None:
         with self._lock:
             self._n_users -= 1
-            if self._n_users == 0 and self._keeper is not None:
-                self._keeper.end()
-                self._keeper = None
+            if self._n_users == 0:
+                self._over.set()
+                self._keeper.join()
+
+    def _keep(self) -> None:
+        """Hold the limit: threadpoolctl wants one thread for both ends."""
+        try:
+            with _libraries().limit(limits=1, user_api="blas"):
+                self._limited.set()
+                self._over.wait()
+        finally:
+            self._limited.set()
 
 
 _SHARED = _SharedLimit()

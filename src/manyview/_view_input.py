@@ -96,8 +96,6 @@ class ViewInput:
                 dtype="numeric",
                 ensure_all_finite=False,
             )
-        except ViewError:
-            raise
         except (ValueError, OverflowError) as error:
             raise ViewError(" ".join(str(error).split())) from error
         return NamedView(array=array, columns=feature_names(X), index=sample_index(X))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from manyview._annotated import annotated_views
-from manyview._arrays import ViewArray, as_array
+from manyview._arrays import ViewArray, are_counts, as_array
 from manyview._names import (
     FeatureNames,
     NamedView,
@@ -96,28 +96,32 @@ def check_views(
     if isinstance(X, ViewSet) and layout is None:
         return X
     lined_up = line_up(X, as_array, view_sizes, layout)
-    names = tuple(lined_up)
-    n_samples = next(v.array.shape[0] for v in lined_up.values() if v.array is not None)
-    arrays = []
-    for v, view in enumerate(lined_up.values()):
-        array = view.array
+    names, views = tuple(lined_up), tuple(lined_up.values())
+    n_samples = next(view.array.shape[0] for view in views if view.array is not None)
+    arrays = [view.array for view in views]
+    for v, array in enumerate(arrays):
         if array is None and layout is not None:
             # One NaN seen n x d times: a view nobody has, at no cost.
             shape = (n_samples, layout.n_features[v])
-            array = np.broadcast_to(np.float64(np.nan), shape)
-        arrays.append(array)
+            arrays[v] = np.broadcast_to(np.float64(np.nan), shape)
     present = tuple(
         _find_present(array, name, first_row, holes)
         for array, name in zip(arrays, names, strict=True)
     )
-    _reject_samples_without_views(present, first_row)
-    features = tuple(view.columns for view in lined_up.values())
+    orphans = np.flatnonzero(~np.logical_or.reduce(present))
+    if orphans.size:
+        msg = (
+            f"Sample {first_row + orphans[0]} is missing from every view "
+            f"({orphans.size} such sample(s)). Remove these rows from all views."
+        )
+        raise ViewError(msg)
+    features = tuple(view.columns for view in views)
     return ViewSet(
         arrays=tuple(arrays),
         present=present,
         names=names,
         feature_names=features if layout is None else layout.feature_names,
-        index=lined_up[names[0]].index,
+        index=views[0].index,
         named=has_named_views(X),
     )
 
@@ -238,11 +242,7 @@ def _view_columns(n_columns: int, view_sizes: Sequence[int] | None) -> list[slic
     if view_sizes is None:
         return [slice(0, n_columns)]
     sizes = list(view_sizes)
-    whole = all(
-        isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-        for size in sizes
-    )
-    if not sizes or not whole or min(sizes) < 1:
+    if not are_counts(sizes):
         msg = (
             f"view_sizes={sizes!r} must be positive whole numbers, one per view, "
             "in column order."
@@ -390,15 +390,5 @@ def _reject_row(values: npt.NDArray[Any], name: str, row: int, holes: bool) -> N
             f"View {name!r}, row {row} is NaN in {n_nan} of {values.size} features. "
             "A row of NaN throughout marks a sample that lacks the view; fill a partly "
             "filled row in with manyview.ViewImputer, or set it to NaN throughout."
-        )
-        raise ViewError(msg)
-
-
-def _reject_samples_without_views(present: Sequence[BoolArray], first_row: int) -> None:
-    orphans = np.flatnonzero(~np.logical_or.reduce(present))
-    if orphans.size:
-        msg = (
-            f"Sample {first_row + orphans[0]} is missing from every view "
-            f"({orphans.size} such sample(s)). Remove these rows from all views."
         )
         raise ViewError(msg)

@@ -16,7 +16,7 @@ from manyview._scaling import learn_scales
 from manyview._solvers._graph_views import (
     learn_graphs,
     place,
-    usable_rows,
+    usable_views,
 )
 from manyview._views import check_views
 from manyview.metrics import clustering_accuracy
@@ -38,11 +38,7 @@ class Opened:
         checked = check_views(views)
         scales = learn_scales(checked, scale) if scales is None else scales
         rows = open_views(checked, scales)
-        usable = [
-            usable_rows(view, unit_rows=one.unit_rows)
-            for view, one in zip(rows, scales, strict=True)
-        ]
-        return cls(rows, usable, scales)
+        return cls(rows, usable_views(rows, scales), scales)
 
     def learn(self, *args, **options):
         model, _ = self.learn_and_locate(*args, **options)

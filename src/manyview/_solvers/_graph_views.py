@@ -26,6 +26,7 @@ from manyview._numerics._diffusion import (
 from manyview._numerics._gram import Points
 from manyview._numerics._graphs import unit_rows
 from manyview._rows import Rows
+from manyview._scaling import ViewScale
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, row_blocks
 
@@ -130,15 +131,21 @@ def ends(sizes: Sequence[Size]) -> list[Size]:
     return [sizes[0], sizes[-1]] if len(sizes) > 1 else [sizes[0]]
 
 
-def usable_rows(view: Rows, *, unit_rows: bool) -> BoolArray:
-    """(n_samples,), samples that the view says something about.
+def usable_views(
+    rows: tuple[Rows, ...], scales: Sequence[ViewScale]
+) -> list[BoolArray]:
+    """Per view (n_samples,), samples that the view says something about.
 
     A row of zeros among rows of unit length (a text without words) is nearer to every
     other row than most of them are to each other. It would join what has nothing in
     common, so it counts as missing.
     """
-    present = view.present
-    return np.asarray(present & (view.sq_norms > 0.0) if unit_rows else present)
+    return [
+        np.asarray(view.present & (view.sq_norms > 0.0))
+        if scale.unit_rows
+        else view.present
+        for view, scale in zip(rows, scales, strict=True)
+    ]
 
 
 def draw_anchors(
@@ -162,7 +169,7 @@ def learn_graphs(
 ) -> tuple[GraphModel, Placement | None]:
     """Anchor graphs of the views and of all together.
 
-    usable : per view (n_samples,), see `usable_rows`. Up to `n_anchors` samples all
+    usable : per view (n_samples,), see `usable_views`. Up to `n_anchors` samples all
     serve as anchors, and where they lie comes with the model; of more samples a random
     part are anchors. Threads learn the views' graphs side by side.
     """

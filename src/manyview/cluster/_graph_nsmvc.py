@@ -13,24 +13,22 @@ from manyview._random import random_source
 from manyview._results import NSMVCResult
 from manyview._scaling import ViewScale, learn_scales
 from manyview._sklearn_compat import Interval
-from manyview._threads import available_threads, one_blas_thread
-from manyview._typing import BoolArray, FloatArray
+from manyview._typing import FloatArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
 from manyview.cluster._nsmvc import NSMVC
 from manyview.embedding._graph_views import (
-    check_neighbors,
     embedding_names,
+    learn_view_graphs,
     open_embedded,
     open_in_turn,
     place_views,
     split_views,
-    usable_views,
 )
 
 if TYPE_CHECKING:
     from manyview._rows import Rows
-    from manyview._solvers._graph_views import GraphModel
+    from manyview._solvers._graph_views import GraphModel, Placement
 
 
 class GraphNSMVC(NSMVC):
@@ -199,9 +197,9 @@ n_features_in_, feature_names_in_
 
     def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
         self.scales_, rows = scaled_rows(views, self.scale)
-        usable, placement = self._learn_graphs(rows, random_source(self.random_state))
+        placement = self._learn_graphs(rows, random_source(self.random_state))
         placed = place_views(
-            self._graph, rows, usable, views.names, np.float32, placement
+            self._graph, rows, self.scales_, views.names, np.float32, placement
         )
         self._embedding_scales = learn_scales(placed, "energy")
         parts = split_views(placed)
@@ -210,23 +208,17 @@ n_features_in_, feature_names_in_
 
     def _learn_graphs(
         self, rows: tuple[Rows, ...], random_state: np.random.RandomState
-    ) -> tuple[list[BoolArray], Any]:
-        """Learn from the rows; those that are usable, and where the graphs put them."""
-        from manyview._solvers._graph_views import learn_graphs
-
-        usable = usable_views(rows, self.scales_)
-        # Products with a vector are too small to share between threads.
-        with one_blas_thread():
-            self._graph, placement = learn_graphs(
-                rows,
-                usable,
-                n_components=self.n_clusters,
-                n_neighbors=check_neighbors(self.n_neighbors),
-                n_anchors=self.n_anchors,
-                random_state=random_state,
-                n_threads=available_threads(),
-            )
-        return usable, placement
+    ) -> Placement | None:
+        """Learn from the rows; returns where the graphs put them."""
+        self._graph, placement = learn_view_graphs(
+            rows,
+            self.scales_,
+            n_components=self.n_clusters,
+            n_neighbors=self.n_neighbors,
+            n_anchors=self.n_anchors,
+            random_state=random_state,
+        )
+        return placement
 
     def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
         return open_embedded(views, self.scales_, self._graph, self._embedding_scales)

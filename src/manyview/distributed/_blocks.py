@@ -40,7 +40,7 @@ from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
 from manyview.cluster import NSMVC
 from manyview.distributed._snapshot import read_state, write_state
-from manyview.embedding._graph_views import place_views, usable_views
+from manyview.embedding._graph_views import place_views
 from manyview.exceptions import ViewError
 
 Centers = tuple[FloatArray, ...]
@@ -327,7 +327,7 @@ def embed(
 ) -> ViewSet:
     """Embeddings of a part; model : graphs, scales and names of the views."""
     graph, scales, names = model
-    placed = place_views(graph, rows, usable_views(rows, scales), names, np.float32)
+    placed = place_views(graph, rows, scales, names, np.float32)
     for view in rows:
         view.release()
     return store(placed)

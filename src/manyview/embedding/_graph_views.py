@@ -11,11 +11,12 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from manyview._arrays import are_counts
 from manyview._random import random_source
 from manyview._scaling import SCALES, ViewScale
 from manyview._sklearn_compat import Interval, StrOptions, _fit_context
 from manyview._threads import available_threads, one_blas_thread
-from manyview._typing import BoolArray, FloatArray
+from manyview._typing import BoolArray
 from manyview._view_input import ViewInput, scaled_rows
 from manyview._views import ViewSet, has_named_views, is_single_array
 from manyview.exceptions import ViewError
@@ -68,14 +69,8 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
         array.
     embedding_names_ : list of str
         Names of the embeddings: the views, ``"joint"`` and ``"diffusion"``.
-    scales_ : tuple of ViewScale
-        Scaling learned for each view.
-    view_names_ : list of str
-        Names of the views.
-    n_features_in_ : int
-        Number of features, over all views.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X was one frame with string column names.
+    scales_, view_names_, n_features_in_, feature_names_in_
+        As in `NSMVC`.
 
     See Also
     --------
@@ -137,22 +132,18 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
         self : object
             The fitted transformer.
         """
-        from manyview._solvers._graph_views import learn_graphs
-
         fresh = self._unfitted()
         views = fresh._check_views(X, reset=True)
         _reject_taken_names(views.names)
         fresh.scales_, rows = scaled_rows(views, self.scale)
-        with one_blas_thread():
-            fresh._graph, _ = learn_graphs(
-                rows,
-                usable_views(rows, fresh.scales_),
-                n_components=self.n_components,
-                n_neighbors=check_neighbors(self.n_neighbors),
-                n_anchors=self.n_anchors,
-                random_state=random_source(self.random_state),
-                n_threads=available_threads(),
-            )
+        fresh._graph, _ = learn_view_graphs(
+            rows,
+            fresh.scales_,
+            n_components=self.n_components,
+            n_neighbors=self.n_neighbors,
+            n_anchors=self.n_anchors,
+            random_state=random_source(self.random_state),
+        )
         fresh.graph_weights_ = fresh._graph.weights
         fresh.joint_eigenvalues_ = fresh._graph.eigenvalues
         fresh.view_sizes_out_ = list(fresh._graph.widths)
@@ -176,14 +167,13 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
             one, of ``view_sizes_out_`` columns. Rows of NaN mark views that a sample
             lacks.
         """
-        check_is_fitted(self)
         from manyview._rows import open_views
 
         views = self._check_views(X, reset=False)
         rows = open_views(views, self.scales_)
-        usable = usable_views(rows, self.scales_)
-        dtype = _common_dtype(views)
-        placed = place_views(self._graph, rows, usable, views.names, dtype).arrays
+        single = all(array.dtype == np.float32 for array in views.arrays)
+        dtype = np.float32 if single else np.float64
+        placed = place_views(self._graph, rows, self.scales_, views.names, dtype).arrays
         if is_single_array(X):
             return np.hstack([np.asarray(part) for part in placed])
         if has_named_views(X):
@@ -220,44 +210,50 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
 
 def check_neighbors(n_neighbors: Sequence[int]) -> tuple[int, ...]:
     """Neighbourhood sizes, ascending, or a ViewError."""
-    sizes = list(n_neighbors)
-    whole = all(isinstance(s, Integral) and not isinstance(s, bool) for s in sizes)
-    if not sizes or not whole or min(sizes) < 1:
+    if not are_counts(n_neighbors):
         msg = (
             f"n_neighbors={n_neighbors!r} must be one or more positive whole numbers, "
             "e.g. (5, 10, 20)."
         )
         raise ViewError(msg)
-    return tuple(sorted({int(size) for size in sizes}))
+    return tuple(sorted({int(size) for size in n_neighbors}))
 
 
-def usable_views(
-    rows: tuple[Rows, ...], scales: tuple[ViewScale, ...]
-) -> list[BoolArray]:
-    """Per view, the samples it says something about."""
-    from manyview._solvers._graph_views import usable_rows
+def learn_view_graphs(
+    rows: tuple[Rows, ...],
+    scales: tuple[ViewScale, ...],
+    *,
+    n_neighbors: Sequence[int],
+    **options: Any,
+) -> tuple[GraphModel, Placement | None]:
+    """Graphs of views and where they put the samples; options of `learn_graphs`."""
+    from manyview._solvers._graph_views import learn_graphs, usable_views
 
-    return [
-        usable_rows(view, unit_rows=scale.unit_rows)
-        for view, scale in zip(rows, scales, strict=True)
-    ]
+    # Products with a vector are too small to share between threads.
+    with one_blas_thread():
+        return learn_graphs(
+            rows,
+            usable_views(rows, scales),
+            n_neighbors=check_neighbors(n_neighbors),
+            n_threads=available_threads(),
+            **options,
+        )
 
 
 def place_views(
     graph: GraphModel,
     rows: tuple[Rows, ...],
-    usable: Sequence[BoolArray],
+    scales: tuple[ViewScale, ...],
     names: tuple[str, ...],
     dtype: type[np.float32] | type[np.float64],
     placement: Placement | None = None,
     out_known: BoolArray | None = None,
 ) -> ViewSet:
     """Embeddings of samples as views of their own; parameters of `place`."""
-    from manyview._solvers._graph_views import place
+    from manyview._solvers._graph_views import place, usable_views
 
-    arrays: tuple[FloatArray, ...] = place(
-        graph, rows, usable, dtype, placement, out_known
-    )
+    usable = usable_views(rows, scales)
+    arrays = place(graph, rows, usable, dtype, placement, out_known)
     everyone = np.ones(rows[0].n_samples, dtype=bool)
     known = [
         mask if view is not None else ~everyone
@@ -283,9 +279,8 @@ def open_embedded(
     from manyview._rows import open_views
 
     rows = open_views(views, scales)
-    usable = usable_views(rows, scales)
     known = np.ones(views.n_samples, dtype=bool)
-    placed = place_views(graph, rows, usable, views.names, np.float32, out_known=known)
+    placed = place_views(graph, rows, scales, views.names, np.float32, out_known=known)
     embeddings = open_views(placed, embedding_scales)
     if graph.complete:
         for weight, embedding in zip(graph.weights, embeddings, strict=False):
@@ -311,10 +306,7 @@ def open_in_turn(
     """
     from manyview._rows import open_views
 
-    opened: list[Rows] = []
-    for scale in scales:
-        opened.extend(open_views(parts.pop(0), (scale,)))
-    return tuple(opened)
+    return tuple(open_views(parts.pop(0), (scale,))[0] for scale in scales)
 
 
 def embedding_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -323,15 +315,10 @@ def embedding_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _reject_taken_names(names: tuple[str, ...]) -> None:
-    for name in names:
-        if name in (JOINT, DIFFUSION):
-            msg = (
-                f"View {name!r} has the name of an embedding of all views; in the "
-                "result one would replace the other. Rename the view."
-            )
-            raise ViewError(msg)
-
-
-def _common_dtype(views: ViewSet) -> type[np.float32] | type[np.float64]:
-    single = all(array.dtype == np.float32 for array in views.arrays)
-    return np.float32 if single else np.float64
+    taken = [name for name in names if name in (JOINT, DIFFUSION)]
+    if taken:
+        msg = (
+            f"View {taken[0]!r} has the name of an embedding of all views; in the "
+            "result one would replace the other. Rename the view."
+        )
+        raise ViewError(msg)
