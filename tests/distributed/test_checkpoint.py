@@ -273,9 +273,9 @@ def test_folder_with_other_things_is_left_alone(views, tmp_path):
 
 
 def test_folder_that_workers_do_not_share_is_refused(views, tmp_path, monkeypatch):
-    from manyview.distributed import _blocks
+    from manyview.distributed import _checkpoint
 
-    monkeypatch.setattr(_blocks, "write_state", lambda *_: None)
+    monkeypatch.setattr(_checkpoint, "write_part", lambda *_: None)
     with pytest.raises(CheckpointError, match="5 of 5 parts are not in"):
         fit(tmp_path / "c", views)
 

@@ -13,7 +13,8 @@ from manyview._random import random_source
 from manyview._solvers._graph_views import draw_anchors
 from manyview.cluster import NSMVC, GraphNSMVC
 from manyview.distributed import _blocks
-from manyview.distributed._data import gather_rows, open_data, open_parts
+from manyview.distributed._data import choose_storage, gather_rows, open_parts
+from manyview.distributed._inputs import DaskViews
 from manyview.distributed._nsmvc import DaskNSMVC
 from manyview.distributed._samples import DaskRows, map_parts
 from manyview.embedding._graph_views import embedding_names
@@ -114,10 +115,15 @@ view_names_, n_features_in_
         self.n_neighbors = n_neighbors
         self.n_anchors = n_anchors
 
-    def _open_data(self, X: Any) -> DaskRows:
-        views = self._read(X, reset=True)
-        identify = self.checkpoint is not None
-        raw = open_data(views, self.scale, None, identify=identify)
+    def _open_data(self, views: DaskViews) -> DaskRows:
+        raw = open_parts(
+            views.parts(),
+            views.names,
+            views.lengths,
+            self.scale,
+            persist=None,
+            identify=self.checkpoint is not None,
+        )
         self.scales_ = raw.scales
         random_state = random_source(self.random_state)
         drawn = draw_anchors(raw.n_samples, self.n_anchors, random_state)
@@ -126,14 +132,11 @@ view_names_, n_features_in_
         complete = len(drawn) == raw.n_samples
         self._graph = replace(self._graph, complete=complete)
         model = (self._graph, self.scales_, views.names)
-        data = open_parts(
-            lambda store: map_parts(_blocks.embed, raw.rows, same=[model, store]),
-            embedding_names(views.names),
-            raw.lengths,
-            raw.n_samples * sum(self._graph.widths) * 4,
-            "energy",
-            self.persist,
-        )
+        nbytes = raw.n_samples * sum(self._graph.widths) * 4
+        persist = choose_storage(self.persist, nbytes)
+        parts = map_parts(_blocks.embed, raw.rows, same=[model, persist == "disk"])
+        names = embedding_names(views.names)
+        data = open_parts(parts, names, raw.lengths, "energy", persist)
         self._embedding_scales = data.scales
         # The embeddings follow from the rows, so these tell one fit from another.
         return replace(data, contents=raw.contents)

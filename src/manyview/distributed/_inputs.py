@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import dask
 import dask.array as da
@@ -18,10 +18,8 @@ from manyview._names import FeatureNames, NamedView
 from manyview._typing import IntArray
 from manyview._views import ViewLayout, ViewSet, check_views, line_up
 from manyview._zarr import check_zarr
+from manyview.distributed._blocks import store
 from manyview.exceptions import ViewError
-
-# Where the worker of a part keeps its views.
-Store: TypeAlias = Callable[[ViewSet], ViewSet]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +56,7 @@ class DaskViews:
         """Size of the views of a fit in memory."""
         return sum(int(array.nbytes) for array in self.arrays.values())
 
-    def parts(self, store: Store) -> list[Any]:
+    def parts(self, on_disk: bool = False) -> list[Any]:
         """One lazy `ViewSet` per row range, checked and stored when it is computed.
 
         Reading all views of a range, checking and storing them is one task: chunks
@@ -74,7 +72,7 @@ class DaskViews:
             *blocks,
             names=self.names,
             layout=self.layout,
-            store=store,
+            on_disk=on_disk,
             align_arrays=False,
             dtype=object,
             meta=np.empty(0, dtype=object),
@@ -87,14 +85,14 @@ def _read_part(
     *blocks: Any,
     names: tuple[str, ...],
     layout: ViewLayout | None,
-    store: Store,
+    on_disk: bool,
 ) -> ViewSet:
     views = {
         # The chunks of a row range come as a sequence, which holds only one.
         name: None if block is None else next(iter(block))
         for name, block in zip(names, blocks, strict=True)
     }
-    return store(check_views(views, layout=layout, first_row=int(start[0])))
+    return store(check_views(views, layout=layout, first_row=int(start[0])), on_disk)
 
 
 def is_lazy(X: Any) -> bool:

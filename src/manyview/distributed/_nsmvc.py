@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -28,15 +29,15 @@ from manyview.cluster._base import OnRestartIteration, report_progress
 from manyview.cluster._clustering import Clustering
 from manyview.distributed import _blocks
 from manyview.distributed._checkpoint import Checkpoint
-from manyview.distributed._data import open_data
+from manyview.distributed._data import check_part_size, choose_storage, open_parts
 from manyview.distributed._inputs import DaskViews, is_lazy, open_lazy_views
-from manyview.distributed._samples import (
-    DaskRows,
-    DaskSamples,
-    concatenate,
-    map_parts,
+from manyview.distributed._samples import DaskRows, DaskSamples, Run, map_parts
+from manyview.distributed._start import (
+    labels_digest,
+    start_from_labels,
+    start_kmeans_plusplus,
+    start_random,
 )
-from manyview.distributed._start import identify_start, start_samples
 from manyview.exceptions import ClusterError
 
 # What a client raises when its scheduler is gone.
@@ -180,21 +181,77 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
         # On the default scheduler parts run side by side in this very process.
         with one_blas_thread(), self._cluster_errors():
-            data = self._open_data(X)
+            views = open_lazy_views(X, view_sizes=self.view_sizes)
+            self._remember_layout(views)
+            self._check_cluster_count(views.n_samples)
+            check_part_size(views)
+            data = self._open_data(views)
             checkpoint = self._open_checkpoint(data)
             tell = on_iteration or report_progress(self.verbose)
-            best = choose_restart(self._restarts(X, data, checkpoint, tell))
+            best = self._best_restart(partial(self._begin, X, data), checkpoint, tell)
             self._store(best)
             if checkpoint is not None:
                 checkpoint.remove()
         self._warn_unless_converged(best)
 
-    def _open_data(self, X: Any) -> DaskRows:
+    def _open_data(self, views: DaskViews) -> DaskRows:
         """What the loop runs on; sets the fitted attributes that it depends on."""
-        views, identify = self._read(X, reset=True), self.checkpoint is not None
-        data = open_data(views, self.scale, self.persist, identify=identify)
+        persist = choose_storage(self.persist, views.nbytes)
+        parts, identify = views.parts(persist == "disk"), self.checkpoint is not None
+        data = open_parts(
+            parts, views.names, views.lengths, self.scale, persist, identify=identify
+        )
         self.scales_ = data.scales
         return data
+
+    def _begin(self, X: Any, data: DaskRows, seed: int) -> Run:
+        """The first samples and centres of a restart."""
+        init, source = self.init, np.random.RandomState(seed)
+        if isinstance(init, str):
+            if init == "random":
+                return start_random(data, self.n_clusters, source)
+            n_drafts = self._local._n_drafts
+            return start_kmeans_plusplus(data, self.n_clusters, source, n_drafts)
+        labels = init(X, self.n_clusters, source) if callable(init) else init
+        return start_from_labels(data, labels, self.n_clusters)
+
+    def _best_restart(
+        self,
+        begin: Callable[[int], Run],
+        checkpoint: Checkpoint | None,
+        tell: OnRestartIteration | None,
+    ) -> NSMVCResult:
+        """Run the restarts, without those that a checkpoint has; the best of all."""
+
+        def run(restart: int, samples: DaskSamples, loop: LoopState) -> NSMVCResult:
+            def on_progress(loop: LoopState) -> None:
+                if checkpoint is not None:
+                    checkpoint.save(restart, loop, samples)
+                if tell is not None:
+                    tell(restart, loop.history[-1])
+
+            return run_paces(
+                samples,
+                loop,
+                pace_start=self.pace_start,
+                n_paces=self.n_paces,
+                max_iter=self.max_iter,
+                on_progress=on_progress,
+            )
+
+        best: NSMVCResult | None = None
+        starts: Iterator[tuple[int, Run]] = enumerate(map(begin, self._restart_seeds()))
+        if checkpoint is not None:
+            starts = checkpoint.restarts_left(begin)
+            if saved := checkpoint.best:
+                best = run(saved["restart"], *checkpoint.load(saved))
+        for restart, start in starts:
+            result = run(restart, *start)
+            best = result if best is None else choose_restart([best, result])
+            if checkpoint is not None:
+                checkpoint.finish(result.unexplained, is_best=best is result)
+        assert best is not None
+        return best
 
     def fit_clustering(
         self, X: Any, *, on_iteration: OnRestartIteration | None = None
@@ -228,7 +285,9 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().predict(X)
-        return self._map_rows(X, _blocks.predict, np.int32, ())
+        data, model = self._open_new(X)
+        labels = map_parts(_blocks.predict, data.rows, same=[model])
+        return data.concatenate(labels, np.int32)
 
     def transform(self, X: Any) -> Any:
         """Fused distance of samples to each cluster's centre.
@@ -245,7 +304,9 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().transform(X)
-        return self._map_rows(X, _blocks.transform, np.float64, (self._n_features_out,))
+        data, model = self._open_new(X)
+        distances = map_parts(_blocks.transform, data.rows, same=[model])
+        return data.concatenate(distances, np.float64, after=(self._n_features_out,))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the share of the scatter of X that the clusters leave unexplained.
@@ -264,12 +325,8 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().score(X)
-        views, model = self._read(X, reset=False), self._local_model()
-        parts = views.parts(_blocks.keep)
-        rows = tuple(map_parts(_blocks.open_checked, parts, same=[model]))
-        scales = self._center_scales()
-        data = DaskRows(rows=rows, lengths=views.lengths, scales=scales)
-        nearest = map_parts(_blocks.begin_nearest, rows, same=[model])
+        data, model = self._open_new(X)
+        nearest = map_parts(_blocks.begin_nearest, data.rows, same=[model])
         samples = DaskSamples(data, nearest, self._n_features_out)
         return -float(unexplained(samples, self._centers).sum())
 
@@ -298,106 +355,34 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         del model.labels_, model.joined_pace_
         return model
 
-    def _restarts(
-        self,
-        X: Any,
-        data: DaskRows,
-        checkpoint: Checkpoint | None,
-        tell: OnRestartIteration | None,
-    ) -> Iterator[NSMVCResult]:
-        """Results one after the other; a checkpoint leaves out what it already has."""
-        saved, first = None, 0
-        if checkpoint is None:
-            seeds = self._restart_seeds()
-        else:
-            seeds, saved, best = checkpoint.seeds, checkpoint.saved, checkpoint.best
-            first = 0 if saved is None else saved.restart
-            if best is not None:
-                samples = checkpoint.load(best)
-                yield self._run(best.restart, samples, best.loop, None, None)
-        for restart, seed in list(enumerate(seeds))[first:]:
-            if checkpoint is not None and saved is not None and saved.under_way:
-                samples = checkpoint.load(saved)
-                loop, saved = saved.loop, None
-            else:
-                source = np.random.RandomState(seed)
-                samples, loop = start_samples(
-                    data,
-                    X,
-                    self.init,
-                    self.n_clusters,
-                    source,
-                    n_drafts=self._local._n_drafts,
-                )
-            yield self._run(restart, samples, loop, checkpoint, tell)
-
-    def _run(
-        self,
-        restart: int,
-        samples: DaskSamples,
-        loop: LoopState,
-        checkpoint: Checkpoint | None,
-        tell: OnRestartIteration | None,
-    ) -> NSMVCResult:
-        """Run one restart from the given state of its loop to its end."""
-        if checkpoint is not None:
-            checkpoint.follow(restart, loop, samples)
-
-        def on_progress(loop: LoopState) -> None:
-            if checkpoint is not None:
-                checkpoint.save(loop)
-            if tell is not None:
-                tell(restart, loop.history[-1])
-
-        result = run_paces(
-            samples,
-            loop,
-            pace_start=self.pace_start,
-            n_paces=self.n_paces,
-            max_iter=self.max_iter,
-            on_progress=on_progress,
-        )
-        if checkpoint is not None:
-            checkpoint.finish(result.unexplained)
-        return result
-
-    def _read(self, X: Any, *, reset: bool) -> DaskViews:
-        """Line up the views; with `reset` remember their layout."""
-        if not reset:
-            check_is_fitted(self)
-            return open_lazy_views(X, view_sizes=self.view_sizes, layout=self._layout)
-        views = open_lazy_views(X, view_sizes=self.view_sizes)
-        self._remember_layout(views)
-        self._check_cluster_count(views.n_samples)
-        return views
-
-    def _map_rows(
-        self, X: Any, operation: Callable[..., Any], dtype: Any, shape: tuple[int, ...]
-    ) -> Any:
-        """A dask array with one entry, of some shape, per sample."""
-        views = self._read(X, reset=False)
-        parts = views.parts(_blocks.keep)
-        pieces = map_parts(operation, parts, same=[self._local_model()])
-        shapes = ((n_rows, *shape) for n_rows in views.lengths)
-        return concatenate(pieces, shapes, dtype)
+    def _open_new(self, X: Any) -> tuple[DaskRows, NSMVC]:
+        """New samples, lazily, and the model that places them."""
+        check_is_fitted(self)
+        views = open_lazy_views(X, view_sizes=self.view_sizes, layout=self._layout)
+        model, scales = self._local_model(), self._center_scales()
+        rows = map_parts(_blocks.open_checked, views.parts(), same=[model])
+        return DaskRows(rows=tuple(rows), lengths=views.lengths, scales=scales), model
 
     def _open_checkpoint(self, data: DaskRows) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        folder, seeds = Path(self.checkpoint), self._restart_seeds()
-        identity = self._identity(data)
-        return Checkpoint(folder, identity, seeds, data, int(self.n_clusters))
+        fit = (self._identity(data), self._restart_seeds(), data, int(self.n_clusters))
+        return Checkpoint(Path(self.checkpoint), *fit)
 
     def _identity(self, data: DaskRows) -> dict[str, Any]:
         """What a checkpoint must agree in to be continued."""
-        params, seed = dict(self.get_params()), self.random_state
+        params, init = dict(self.get_params()), self.init
         # These change no result, or show in the values of the views.
         for name in ("checkpoint", "persist", "verbose", "view_sizes"):
             del params[name]
+        if callable(init):
+            params["init"] = "callable"
+        elif not isinstance(init, str):
+            params["init"] = labels_digest(init, data)
+        if not isinstance(self.random_state, Integral):
+            params["random_state"] = None
         return params | {
             "version": __version__,
-            "init": identify_start(self.init, data),
-            "random_state": int(seed) if isinstance(seed, Integral) else None,
             "n_samples": data.n_samples,
             "row chunks": joblib.hash(data.lengths),
             "data": joblib.hash((self.scales_, data.contents)),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
 import dask.array as da
@@ -16,7 +15,10 @@ import numpy as np
 from manyview._rows import mean_and_scatter
 from manyview._scaling import ViewScale
 from manyview._solvers._cluster_sums import ClusterSums, Moves, SweepOutcome
+from manyview._solvers._local import LocalSamples
+from manyview._solvers._nsmvc import LoopState
 from manyview._solvers._samples import LossSummary
+from manyview._solvers._state import SampleState
 from manyview._typing import FloatArray
 from manyview.distributed import _blocks
 
@@ -41,20 +43,9 @@ def map_parts(
 
 def run_parts(parts: Sequence[Any]) -> tuple[list[Any], Any]:
     """Parts on their workers, computed by one graph, and their merged report."""
-    reports = map_parts(_blocks.report_of, parts)
+    reports = map_parts(attrgetter("report"), parts)
     *kept, report = dask.persist(*parts, merged(reports))
     return kept, report.compute()
-
-
-def concatenate(
-    pieces: Sequence[Any], shapes: Iterable[tuple[int, ...]], dtype: Any, axis: int = 0
-) -> Any:
-    """A dask array of what parts gave."""
-    arrays = [
-        da.from_delayed(piece, shape, dtype)
-        for piece, shape in zip(pieces, shapes, strict=True)
-    ]
-    return da.concatenate(arrays, axis=axis)
 
 
 def merged(reports: Sequence[Any]) -> Any:
@@ -84,26 +75,30 @@ class DaskRows:
     def n_samples(self) -> int:
         return sum(self.lengths)
 
-    @property
-    def starts(self) -> tuple[int, ...]:
-        """First row of each part."""
-        return tuple(int(row) for row in np.cumsum([0, *self.lengths[:-1]]))
-
-    @property
-    def means(self) -> tuple[FloatArray, ...]:
-        """Mean scaled row of each view."""
-        return tuple(mean for mean, _ in self._means_and_scatter)
-
-    @property
-    def scatter(self) -> FloatArray:
-        """(n_views,), summed squared distance to the mean."""
-        return np.array([scatter for _, scatter in self._means_and_scatter])
-
     @cached_property
-    def _means_and_scatter(self) -> list[tuple[FloatArray, float]]:
-        """Taken by one pass over the rows, at the first use."""
+    def means_and_scatter(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
+        """Mean scaled row of each view, and (n_views,) summed squared distances to it.
+
+        Taken by one pass over the rows, at the first use.
+        """
         totals = merged(map_parts(_blocks.totals_of, self.rows)).compute()
-        return [mean_and_scatter(*of_view) for of_view in totals]
+        found = [mean_and_scatter(*of_view) for of_view in totals]
+        return tuple(mean for mean, _ in found), np.array([total for _, total in found])
+
+    def concatenate(
+        self,
+        pieces: Sequence[Any],
+        dtype: Any,
+        *,
+        before: tuple[int, ...] = (),
+        after: tuple[int, ...] = (),
+    ) -> Any:
+        """A dask array of what parts gave; lengths of axes before and after samples."""
+        arrays = [
+            da.from_delayed(piece, (*before, n_rows, *after), dtype)
+            for piece, n_rows in zip(pieces, self.lengths, strict=True)
+        ]
+        return da.concatenate(arrays, axis=len(before))
 
 
 class DaskSamples:
@@ -121,38 +116,39 @@ class DaskSamples:
             [len(scale.factor) for scale in data.scales], n_clusters
         )
         self.energy: FloatArray = np.zeros(len(data.scales))
-        # Where the next sweep writes the parts' states, if anywhere.
-        self.snapshot: Callable[[int], Path] | None = None
+        # Writes each part, by its number, at the end of the next sweep.
+        self.save: Callable[[int, SampleState], None] | None = None
 
     @property
     def labels(self) -> Any:
         """(n_samples,), as a dask array."""
         labels = map_parts(attrgetter("state.labels"), self.parts)
-        shapes = ((n_rows,) for n_rows in self.data.lengths)
-        return concatenate(labels, shapes, np.int32).persist()
+        return self.data.concatenate(labels, np.int32).persist()
 
     @property
     def joined_pace(self) -> Any:
         """(n_views, n_samples), as a dask array."""
         paces = map_parts(attrgetter("state.joined_pace"), self.parts)
-        shapes = ((len(self.energy), n_rows) for n_rows in self.data.lengths)
-        return concatenate(paces, shapes, np.int16, axis=1).persist()
+        n_views = len(self.energy)
+        return self.data.concatenate(paces, np.int16, before=(n_views,)).persist()
 
     @property
     def scatter(self) -> FloatArray:
-        return self.data.scatter
+        return self.data.means_and_scatter[1]
 
     def measure(self, centers: tuple[FloatArray, ...]) -> LossSummary:
-        report: LossSummary = self._run(_blocks.measure, same=[centers])
+        report: LossSummary = self._run(LocalSamples.measure, centers)
         return report
 
     def select(self, thresholds: FloatArray, pace: int) -> None:
-        same = [thresholds, pace, self.n_clusters]
-        change, self.energy = self._run(_blocks.select, same=same)
+        change, self.energy = self._run(_blocks.select, thresholds, pace)
         self.clusters.add(change)
 
     def view_losses(self, centers: tuple[FloatArray, ...]) -> FloatArray:
-        return self.clusters.view_losses(self.energy, centers, self._loss_of_selected)
+        def measured(v: int, means: FloatArray) -> float:
+            return float(self._run(LocalSamples.loss_of_selected, v, means))
+
+        return self.clusters.view_losses(self.energy, centers, measured)
 
     def sweep(
         self,
@@ -160,26 +156,22 @@ class DaskSamples:
         view_losses: FloatArray,
         exponents: FloatArray,
     ) -> SweepOutcome:
-        paths = [self.snapshot and self.snapshot(i) for i in range(len(self.parts))]
         step = (centers, view_losses, exponents)
-        report = self._run(_blocks.sweep, paths, same=[step])
+        report = self._run(LocalSamples.sweep_at_once, *step, save=self.save)
         moves = Moves(clusters=self.clusters, view_losses=view_losses.copy())
         moves.add(report)
         return moves.outcome()
 
     def _run(
-        self,
-        operation: Callable[..., Any],
-        *columns: Sequence[Any],
-        same: Sequence[Any],
+        self, operation: Callable[..., Any], *arguments: Any, save: Any = None
     ) -> Any:
         """Run an operation as one graph; new states stay on the workers."""
-        parts = map_parts(operation, self.data.rows, self.parts, *columns, same=same)
+        columns = (self.data.rows, self.parts, range(len(self.parts)))
+        same = [operation, arguments, self.n_clusters, save]
+        parts = map_parts(_blocks.operate, *columns, same=same)
         self.parts, report = run_parts(parts)
         return report
 
-    def _loss_of_selected(self, v: int, centers: FloatArray) -> float:
-        losses = map_parts(
-            _blocks.loss_of_selected, self.data.rows, self.parts, same=[v, centers]
-        )
-        return float(merged(losses).compute())
+
+# Where a restart stands: its samples, and its loop.
+Run: TypeAlias = tuple[DaskSamples, LoopState]
