@@ -147,6 +147,7 @@ BAD = {
         r"shape \(3, 4, 5\), but a view is 2-D",
     ),
     "text": (lambda _: [lazy(VIEW.astype(str))], "not real numbers"),
+    "text in memory": (lambda _: [VIEW.astype(str)], "'view0' is not numeric: row 0"),
     "unequal rows": (
         lambda _: [lazy(VIEW), lazy(VIEW[:20])],
         "'view1' has 20 rows, but view 'view0' has 30",
@@ -169,6 +170,10 @@ BAD = {
     "empty group": (
         lambda folder: empty_group(folder / "g.zarr"),
         "group without 2-D arrays",
+    ),
+    "group among views": (
+        lambda folder: [empty_group(folder / "g.zarr")],
+        "neither a zarr array nor parquet",
     ),
     "too many clusters": (lambda _: [lazy(VIEW[:2])], "more than n_samples=2"),
 }

@@ -140,10 +140,8 @@ def test_random_start_does_not_depend_on_the_chunks(monkeypatch):
 
 
 def test_random_labels_are_spread_evenly():
-    views, _ = make_views(1, n_samples=4000)
-    rows = _blocks.open_rows(*_scaled(views), True, 4000)
-    part = _blocks.begin_at_random(rows, 100_000, seed=7, n_clusters=4)
-    shares = np.bincount(part.state.labels, minlength=4) / 4000
+    labels = _blocks.random_labels(100_000, 4000, seed=7, n_clusters=4)
+    shares = np.bincount(labels, minlength=4) / 4000
     assert_allclose(shares, 0.25, atol=0.03)
 
 

@@ -10,9 +10,8 @@ import hashlib
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce, wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import distributed
 import numpy as np
@@ -34,9 +33,6 @@ from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
 from manyview.cluster import NSMVC
 from manyview.embedding._graph_views import place_views, usable_views
 from manyview.exceptions import ViewError
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 # Random labels are drawn in panels of so many rows, whatever the chunks.
 PANEL_ROWS = 1 << 16
@@ -68,35 +64,16 @@ sizeof.register(ViewSet, lambda views: sum(map(sizeof, views.arrays)))
 sizeof.register(Part, lambda part: part.state.nbytes)
 
 
-def frees_pages(task: Callable[P, R]) -> Callable[P, R]:
-    """Let go of what a task read of its first argument, views or rows on disk.
-
-    A worker has many parts, and their pages would add up.
-    """
-
-    @wraps(task)
-    def run(*arguments: P.args, **named: P.kwargs) -> R:
-        found = task(*arguments, **named)
-        part: Any = arguments[0]
-        if isinstance(part, ViewSet):
-            for array in part.arrays:
-                release_pages(array)
-        else:
-            for view in part:
-                view.release()
-        return found
-
-    return run
+def release(rows: tuple[Rows, ...]) -> None:
+    """Free the pages read: a worker has many parts, and they would add up."""
+    for view in rows:
+        view.release()
 
 
-def merge_reports(found: list[Any]) -> Any:
-    """Reports of some parts as one, in order; tuples entry by entry."""
-    return reduce(_merge, found)
-
-
-def _merge(first: Any, second: Any) -> Any:
+def merge(first: Any, second: Any) -> Any:
+    """Reports of two parts as one, in order; tuples entry by entry."""
     if isinstance(first, tuple):
-        return tuple(map(_merge, first, second))
+        return tuple(map(merge, first, second))
     return first.merge(second) if hasattr(first, "merge") else first + second
 
 
@@ -125,12 +102,14 @@ def spooled(array: npt.NDArray[Any]) -> SpooledArray:
     return stored.view(SpooledArray)
 
 
-@frees_pages
 def per_view(
     views: ViewSet, function: Callable[..., Any], *more: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """``function(array, present, ...)`` of every view; more : arguments per view."""
-    return tuple(map(function, views.arrays, views.present, *more))
+    found = tuple(map(function, views.arrays, views.present, *more))
+    for array in views.arrays:
+        release_pages(array)
+    return found
 
 
 def content_digest(array: Any, present: BoolArray | None = None) -> str:
@@ -146,12 +125,13 @@ def content_digest(array: Any, present: BoolArray | None = None) -> str:
     return found.hexdigest()
 
 
-@frees_pages
 def open_rows(
     views: ViewSet, scales: tuple[ViewScale, ...], keep_scaled: bool, n_samples: int
 ) -> tuple[Rows, ...]:
     """Scaled rows of one part of `n_samples`."""
-    return open_views(views, scales, keep_scaled=keep_scaled, n_samples=n_samples)
+    rows = open_views(views, scales, keep_scaled=keep_scaled, n_samples=n_samples)
+    release(rows)
+    return rows
 
 
 def totals_of(rows: tuple[Rows, ...]) -> tuple[tuple[FloatArray, float, int], ...]:
@@ -163,15 +143,15 @@ def totals_of(rows: tuple[Rows, ...]) -> tuple[tuple[FloatArray, float, int], ..
     )
 
 
-@frees_pages
 def pick_scaled(
     rows: tuple[Rows, ...], wanted: IntArray
 ) -> list[tuple[Any, BoolArray]]:
     """Per view, some scaled rows of a part and which of them are present."""
-    return [(view.scaled(wanted), view.present[wanted]) for view in rows]
+    found = [(view.scaled(wanted), view.present[wanted]) for view in rows]
+    release(rows)
+    return found
 
 
-@frees_pages
 def begin(rows: tuple[Rows, ...], labels: IntArray, n_clusters: int) -> Part:
     """Given labels, and the sums that the first centres follow from."""
     labels = np.asarray(labels)
@@ -186,6 +166,7 @@ def begin(rows: tuple[Rows, ...], labels: IntArray, n_clusters: int) -> Part:
     # Kernels know the machine's own integers only.
     labels = labels.astype(np.intp, copy=False)
     sums = member_sums(rows, labels, n_clusters)
+    release(rows)
     return Part(state=SampleState.begin(labels, len(rows)), report=sums)
 
 
@@ -194,21 +175,22 @@ def begin_at_seeds(rows: tuple[Rows, ...], seeds: Seeds) -> Part:
     return begin(rows, nearest_seeds(rows, seeds), len(seeds.points[0]))
 
 
-def begin_at_random(
-    rows: tuple[Rows, ...], first_row: int, seed: int, n_clusters: int
-) -> Part:
-    """Random labels that do not depend on how the rows are cut."""
-    stop = first_row + rows[0].n_samples
+def random_labels(first_row: int, n_rows: int, seed: int, n_clusters: int) -> IntArray:
+    """Random labels of a part, which do not depend on how the rows are cut."""
+    first, stop = first_row // PANEL_ROWS, -(-(first_row + n_rows) // PANEL_ROWS)
     panels = [
         np.random.default_rng([seed, panel]).integers(n_clusters, size=PANEL_ROWS)
-        for panel in range(first_row // PANEL_ROWS, -(-stop // PANEL_ROWS))
+        for panel in range(first, stop)
     ]
     skipped = first_row % PANEL_ROWS
-    labels = np.concatenate(panels)[skipped : skipped + rows[0].n_samples]
-    return Part(state=SampleState.begin(labels, len(rows)))
+    return np.concatenate(panels)[skipped : skipped + n_rows]
 
 
-@frees_pages
+def labelled(labels: IntArray, n_views: int) -> Part:
+    """Given labels, without sums."""
+    return Part(state=SampleState.begin(labels, n_views))
+
+
 def operate(
     rows: tuple[Rows, ...],
     part: Part,
@@ -225,6 +207,7 @@ def operate(
     """
     samples = LocalSamples(rows, part.state.copy(), n_clusters)
     report = operation(samples, *arguments)
+    release(rows)
     if save is not None:
         save(number, samples.state)
     return Part(state=samples.state, report=report)
@@ -238,7 +221,6 @@ def select(
     return samples.clusters, samples.energy
 
 
-@frees_pages
 def embed(
     rows: tuple[Rows, ...],
     model: tuple[GraphModel, tuple[ViewScale, ...], tuple[str, ...]],
@@ -246,24 +228,11 @@ def embed(
 ) -> ViewSet:
     """Embeddings of a part; model : graphs, scales and names of the views."""
     graph, scales, names = model
-    usable = usable_views(rows, scales)
-    return store(place_views(graph, rows, usable, names, np.float32), on_disk)
-
-
-def open_checked(views: ViewSet, model: NSMVC) -> tuple[Rows, ...]:
-    """The rows that a fitted model takes distances of."""
-    return model._open_checked(views)
-
-
-def predict(rows: tuple[Rows, ...], model: NSMVC) -> IntArray:
-    return model._nearest(rows)
+    placed = place_views(graph, rows, usable_views(rows, scales), names, np.float32)
+    release(rows)
+    return store(placed, on_disk)
 
 
 def transform(rows: tuple[Rows, ...], model: NSMVC) -> FloatArray:
     found = fused_scores(rows, *model._linear_model())
     return np.concatenate([np.sqrt(scores) for _, scores in found])
-
-
-def begin_nearest(rows: tuple[Rows, ...], model: NSMVC) -> Part:
-    """Labels of the nearest centres of a fitted model."""
-    return Part(state=SampleState.begin(model._nearest(rows), len(rows)))

@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 
 from manyview._files import UNREADABLE, whole_file
-from manyview._results import pack_history, unpack_history
+from manyview._results import NSMVCResult, pack_history, unpack_history
 from manyview._solvers._cluster_sums import ClusterSums
 from manyview._solvers._nsmvc import LoopState
+from manyview._solvers._restarts import choose_restart
 from manyview._solvers._state import SampleState
 from manyview._typing import FloatArray
 from manyview.distributed._blocks import Part
-from manyview.distributed._samples import DaskRows, DaskSamples, Run, map_parts
+from manyview.distributed._data import DaskRows, map_parts
+from manyview.distributed._samples import DaskSamples, Run
 from manyview.exceptions import CheckpointError
 
 Arrays = dict[str, Any]
@@ -42,25 +44,43 @@ class Checkpoint:
 
     def __init__(
         self,
-        folder: Path,
-        identity: dict[str, Any],
-        seeds: list[int],
+        folder: str | Path,
         data: DaskRows,
         n_clusters: int,
+        identity: dict[str, Any],
+        seeds: list[int],
     ) -> None:
-        self.folder = folder.resolve()
-        self.data, self.n_clusters = data, n_clusters
+        self.folder = Path(folder).resolve()
+        self.data, self.n_clusters = data, int(n_clusters)
         self.seeds = self._identify(identity, seeds)
         self.state, self.best = self._read("state.npz"), self._read("best.npz")
         self._seen_by_workers = False
 
-    def restarts_left(self, begin: Callable[[int], Run]) -> Iterator[tuple[int, Run]]:
-        """Number and first state of each restart that is not finished, one by one."""
+    def best_restart(
+        self,
+        begin: Callable[[int], Run],
+        run: Callable[[int, DaskSamples, LoopState], NSMVCResult],
+    ) -> NSMVCResult:
+        """The best of all restarts; what is done already is not done again.
+
+        begin : makes the start of a restart from its seed; run : brings it to its end.
+        """
+        best = run(0, *self.load(self.best)) if self.best else None
         for restart in range(self.state.get("restart", 0), len(self.seeds)):
             under_way = self.state and "unexplained" not in self.state
-            run = self.load(self.state) if under_way else begin(self.seeds[restart])
-            self._follow(run[0])
-            yield restart, run
+            start = self.load(self.state) if under_way else begin(self.seeds[restart])
+            self._follow(start[0])
+            result = run(restart, *start)
+            best = result if best is None else choose_restart([best, result])
+            self.state = self.state | {"unexplained": result.unexplained}
+            if best is result:
+                self.best = self.state
+                self._write("best.npz", self.best)
+            # The next one begins from nothing; a driver that dies now skips this one.
+            self.state = self.state | {"restart": restart + 1}
+            self._write("state.npz", self.state)
+        assert best is not None
+        return best
 
     def save(self, restart: int, loop: LoopState, samples: DaskSamples) -> None:
         """Record that a sweep is done, and have the next one write its samples."""
@@ -82,31 +102,15 @@ class Checkpoint:
         self._write("state.npz", self.state)
         self._follow(samples)
 
-    def finish(self, unexplained: FloatArray, *, is_best: bool) -> None:
-        """Record that a restart is over, and whether it is the best so far."""
-        self.state = self.state | {"unexplained": unexplained}
-        if is_best:
-            self.best = self.state
-            self._write("best.npz", self.best)
-        # The next restart begins from nothing; a driver that dies now skips this one.
-        self.state = self.state | {"restart": self.state["restart"] + 1}
-        self._write("state.npz", self.state)
-
     def load(self, saved: Arrays) -> Run:
         """A saved run, with its samples on the cluster again."""
-
-        # Kernels trust what the driver knows.
-        def take(name: str, *shape: int) -> FloatArray:
-            array: FloatArray = saved[name]
-            if array.dtype.kind != "f" or array.shape != shape:
-                raise ValueError(name)
-            return array
+        k, n_views, lengths = self.n_clusters, len(self.data.scales), self.data.lengths
+        take = partial(_take, saved, "f")
 
         def take_tables(name: str) -> tuple[FloatArray, ...]:
             widths = [len(scale.factor) for scale in self.data.scales]
             return tuple(take(f"{name}{v}", k, width) for v, width in enumerate(widths))
 
-        k, n_views, lengths = self.n_clusters, len(self.data.scales), self.data.lengths
         folder = self._step_folder(saved["step"])
         paths = [_part_path(folder, i) for i in range(len(lengths))]
         parts = map_parts(read_part, paths, lengths, same=[n_views, k])
@@ -223,21 +227,14 @@ def read_part(path: Path, n_rows: int, n_views: int, n_clusters: int) -> Part:
     """A part that goes on as the written one would; its bounds are loose."""
     with _reading(path):
         stored = _read_arrays(path)
-        labels, joined_pace = stored["labels"], stored["joined_pace"]
-        packed = stored["selected"]
-        # Kernels trust labels: one out of range would reach beyond their arrays.
-        if not (
-            labels.dtype.kind == joined_pace.dtype.kind == "u"
-            and labels.shape == (n_rows,)
-            and labels.max(initial=0) < n_clusters
-            and joined_pace.shape == (n_views, n_rows)
-            and packed.dtype == np.uint8
-            and packed.shape == (n_views, -(-n_rows // 8))
-        ):
+        labels = _take(stored, "u", "labels", n_rows)
+        packed = _take(stored, "u", "selected", n_views, -(-n_rows // 8))
+        selected = np.unpackbits(packed, axis=1, count=n_rows).astype(bool)
+        joined_pace = _take(stored, "u", "joined_pace", n_views, n_rows)
+        if labels.max(initial=0) >= n_clusters:
             raise ValueError
     state = SampleState.begin(labels, n_views)
-    state.weights = np.unpackbits(packed, axis=1, count=n_rows).astype(bool)
-    state.joined_pace = joined_pace.astype(np.int16)
+    state.weights, state.joined_pace = selected, joined_pace.astype(np.int16)
     return Part(state=state)
 
 
@@ -257,6 +254,14 @@ def _read_arrays(path: Path) -> Arrays:
     # Opened here: NumPy leaves a file that it cannot read open.
     with path.open("rb") as file, np.load(file) as stored:
         return dict(stored)
+
+
+def _take(stored: Arrays, kind: str, name: str, *shape: int) -> Any:
+    """An array that was read, if it is of this kind and shape: kernels trust it."""
+    array = stored[name]
+    if array.dtype.kind != kind or array.shape != shape:
+        raise ValueError(name)
+    return array
 
 
 @contextmanager

@@ -12,11 +12,10 @@ import numpy as np
 from manyview._random import random_source
 from manyview._solvers._graph_views import draw_anchors
 from manyview.cluster import NSMVC, GraphNSMVC
-from manyview.distributed import _blocks
-from manyview.distributed._data import choose_storage, gather_rows, open_parts
+from manyview.distributed import _blocks, _data
+from manyview.distributed._data import DaskRows
 from manyview.distributed._inputs import DaskViews
 from manyview.distributed._nsmvc import DaskNSMVC
-from manyview.distributed._samples import DaskRows, map_parts
 from manyview.embedding._graph_views import embedding_names
 
 
@@ -116,27 +115,24 @@ view_names_, n_features_in_
         self.n_anchors = n_anchors
 
     def _open_data(self, views: DaskViews) -> DaskRows:
-        raw = open_parts(
-            views.parts(),
-            views.names,
-            views.lengths,
-            self.scale,
-            persist=None,
-            identify=self.checkpoint is not None,
+        names, lengths = views.layout.names, views.lengths
+        identify = self.checkpoint is not None
+        raw = _data.open_parts(
+            views.parts(), names, lengths, self.scale, None, identify
         )
         self.scales_ = raw.scales
         random_state = random_source(self.random_state)
         drawn = draw_anchors(raw.n_samples, self.n_anchors, random_state)
-        self._learn_graphs(gather_rows(raw, drawn), random_state)
+        self._learn_graphs(raw.gather(drawn), random_state)
         # The anchors are all that was learned from, but may be a part of the samples.
         complete = len(drawn) == raw.n_samples
         self._graph = replace(self._graph, complete=complete)
-        model = (self._graph, self.scales_, views.names)
         nbytes = raw.n_samples * sum(self._graph.widths) * 4
-        persist = choose_storage(self.persist, nbytes)
-        parts = map_parts(_blocks.embed, raw.rows, same=[model, persist == "disk"])
-        names = embedding_names(views.names)
-        data = open_parts(parts, names, raw.lengths, "energy", persist)
+        persist = _data.choose_storage(self.persist, nbytes)
+        same = [(self._graph, self.scales_, names), persist == "disk"]
+        parts = _data.map_parts(_blocks.embed, raw.rows, same=same)
+        names = embedding_names(names)
+        data = _data.open_parts(parts, names, lengths, "energy", persist)
         self._embedding_scales = data.scales
         # The embeddings follow from the rows, so these tell one fit from another.
         return replace(data, contents=raw.contents)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import partial
@@ -24,24 +24,16 @@ from manyview._solvers._nsmvc import LoopState, run_paces, unexplained
 from manyview._solvers._restarts import choose_restart
 from manyview._threads import one_blas_thread
 from manyview._version import __version__
+from manyview._views import ViewSet
 from manyview.cluster import NSMVC
 from manyview.cluster._base import OnRestartIteration, report_progress
 from manyview.cluster._clustering import Clustering
-from manyview.distributed import _blocks
+from manyview.distributed import _blocks, _data, _samples
 from manyview.distributed._checkpoint import Checkpoint
-from manyview.distributed._data import check_part_size, choose_storage, open_parts
+from manyview.distributed._data import DaskRows, map_parts
 from manyview.distributed._inputs import DaskViews, is_lazy, open_lazy_views
-from manyview.distributed._samples import DaskRows, DaskSamples, Run, map_parts
-from manyview.distributed._start import (
-    labels_digest,
-    start_from_labels,
-    start_kmeans_plusplus,
-    start_random,
-)
+from manyview.distributed._samples import DaskSamples, Run
 from manyview.exceptions import ClusterError
-
-# What a client raises when its scheduler is gone.
-LOST = (CancelledError, CommClosedError)
 
 
 class DaskNSMVC(NSMVC):
@@ -50,6 +42,7 @@ class DaskNSMVC(NSMVC):
     The same algorithm as ``NSMVC(assignment="majorize")``, by the same kernels: from
     the same start it finds the same labels, however the rows are cut. It runs on the
     active ``distributed.Client``, or on Dask's default scheduler if there is none.
+    Explanations and reports take views that are in this machine's memory.
 
     Parameters
     ----------
@@ -178,97 +171,82 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         super().fit(X, y, on_iteration=on_iteration)
         return self
 
-    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
+    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> Any:
         # On the default scheduler parts run side by side in this very process.
         with one_blas_thread(), self._cluster_errors():
             views = open_lazy_views(X, view_sizes=self.view_sizes)
-            self._remember_layout(views)
+            self._remember_layout(views.layout)
             self._check_cluster_count(views.n_samples)
-            check_part_size(views)
+            _data.check_part_size(views)
             data = self._open_data(views)
-            checkpoint = self._open_checkpoint(data)
+            begin, seeds = partial(self._begin, X, data), self._restart_seeds()
+            checkpoint = None
+            if self.checkpoint is not None:
+                fit = (data, self.n_clusters, self._identity(data), seeds)
+                checkpoint = Checkpoint(self.checkpoint, *fit)
             tell = on_iteration or report_progress(self.verbose)
-            best = self._best_restart(partial(self._begin, X, data), checkpoint, tell)
+            run = partial(self._run, checkpoint, tell)
+            if checkpoint is None:
+                starts = enumerate(map(begin, seeds))
+                best = choose_restart(run(restart, *start) for restart, start in starts)
+            else:
+                best = checkpoint.best_restart(begin, run)
             self._store(best)
             if checkpoint is not None:
                 checkpoint.remove()
         self._warn_unless_converged(best)
+        return X, None
+
+    def _clustering(self, views: Any, prepared: Any) -> Clustering:
+        if not isinstance(views, ViewSet):  # From `fit_clustering`, as `_fit` got them.
+            views = self._check_views(views, reset=False)
+        return super()._clustering(views, prepared)
 
     def _open_data(self, views: DaskViews) -> DaskRows:
         """What the loop runs on; sets the fitted attributes that it depends on."""
-        persist = choose_storage(self.persist, views.nbytes)
+        persist = _data.choose_storage(self.persist, views.nbytes)
         parts, identify = views.parts(persist == "disk"), self.checkpoint is not None
-        data = open_parts(
-            parts, views.names, views.lengths, self.scale, persist, identify=identify
-        )
+        names, lengths = views.layout.names, views.lengths
+        data = _data.open_parts(parts, names, lengths, self.scale, persist, identify)
         self.scales_ = data.scales
         return data
 
     def _begin(self, X: Any, data: DaskRows, seed: int) -> Run:
         """The first samples and centres of a restart."""
-        init, source = self.init, np.random.RandomState(seed)
+        init, n_clusters = self.init, self.n_clusters
+        source = np.random.RandomState(seed)
+        if isinstance(init, str) and init == "random":
+            return _samples.start_random(data, n_clusters, source)
         if isinstance(init, str):
-            if init == "random":
-                return start_random(data, self.n_clusters, source)
             n_drafts = self._local._n_drafts
-            return start_kmeans_plusplus(data, self.n_clusters, source, n_drafts)
-        labels = init(X, self.n_clusters, source) if callable(init) else init
-        return start_from_labels(data, labels, self.n_clusters)
+            return _samples.start_kmeans_plusplus(data, n_clusters, source, n_drafts)
+        labels = init(X, n_clusters, source) if callable(init) else init
+        return _samples.start_from_labels(data, labels, n_clusters)
 
-    def _best_restart(
+    def _run(
         self,
-        begin: Callable[[int], Run],
         checkpoint: Checkpoint | None,
         tell: OnRestartIteration | None,
+        restart: int,
+        samples: DaskSamples,
+        loop: LoopState,
     ) -> NSMVCResult:
-        """Run the restarts, without those that a checkpoint has; the best of all."""
+        """One restart, from any state to its end."""
 
-        def run(restart: int, samples: DaskSamples, loop: LoopState) -> NSMVCResult:
-            def on_progress(loop: LoopState) -> None:
-                if checkpoint is not None:
-                    checkpoint.save(restart, loop, samples)
-                if tell is not None:
-                    tell(restart, loop.history[-1])
-
-            return run_paces(
-                samples,
-                loop,
-                pace_start=self.pace_start,
-                n_paces=self.n_paces,
-                max_iter=self.max_iter,
-                on_progress=on_progress,
-            )
-
-        best: NSMVCResult | None = None
-        starts: Iterator[tuple[int, Run]] = enumerate(map(begin, self._restart_seeds()))
-        if checkpoint is not None:
-            starts = checkpoint.restarts_left(begin)
-            if saved := checkpoint.best:
-                best = run(saved["restart"], *checkpoint.load(saved))
-        for restart, start in starts:
-            result = run(restart, *start)
-            best = result if best is None else choose_restart([best, result])
+        def on_progress(loop: LoopState) -> None:
             if checkpoint is not None:
-                checkpoint.finish(result.unexplained, is_best=best is result)
-        assert best is not None
-        return best
+                checkpoint.save(restart, loop, samples)
+            if tell is not None:
+                tell(restart, loop.history[-1])
 
-    def fit_clustering(
-        self, X: Any, *, on_iteration: OnRestartIteration | None = None
-    ) -> Clustering:
-        """Fit, and return labels and views; X must be in this machine's memory.
-
-        Parameters
-        ----------
-        X, on_iteration
-            As in `fit`.
-
-        Returns
-        -------
-        clustering : Clustering
-            What explanations, maps and reports are made from.
-        """
-        return self.fit(X, on_iteration=on_iteration).clustering(X)
+        return run_paces(
+            samples,
+            loop,
+            pace_start=self.pace_start,
+            n_paces=self.n_paces,
+            max_iter=self.max_iter,
+            on_progress=on_progress,
+        )
 
     def predict(self, X: Any) -> Any:
         """Cluster of new samples.
@@ -285,9 +263,9 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().predict(X)
-        data, model = self._open_new(X)
-        labels = map_parts(_blocks.predict, data.rows, same=[model])
-        return data.concatenate(labels, np.int32)
+        data, models = self._open_new(X)
+        labels = map_parts(self._local._nearest, models, data.rows)
+        return data.concatenate(labels, (-1,), np.int32)
 
     def transform(self, X: Any) -> Any:
         """Fused distance of samples to each cluster's centre.
@@ -304,9 +282,9 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().transform(X)
-        data, model = self._open_new(X)
-        distances = map_parts(_blocks.transform, data.rows, same=[model])
-        return data.concatenate(distances, np.float64, after=(self._n_features_out,))
+        data, models = self._open_new(X)
+        distances = map_parts(_blocks.transform, data.rows, models)
+        return data.concatenate(distances, (-1, self._n_features_out), np.float64)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the share of the scatter of X that the clusters leave unexplained.
@@ -325,9 +303,10 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().score(X)
-        data, model = self._open_new(X)
-        nearest = map_parts(_blocks.begin_nearest, data.rows, same=[model])
-        samples = DaskSamples(data, nearest, self._n_features_out)
+        data, models = self._open_new(X)
+        labels = map_parts(self._local._nearest, models, data.rows)
+        parts = map_parts(_blocks.labelled, labels, same=[len(data.scales)])
+        samples = DaskSamples(data, parts, self._n_features_out)
         return -float(unexplained(samples, self._centers).sum())
 
     def to_local(self) -> NSMVC:
@@ -355,19 +334,15 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         del model.labels_, model.joined_pace_
         return model
 
-    def _open_new(self, X: Any) -> tuple[DaskRows, NSMVC]:
-        """New samples, lazily, and the model that places them."""
+    def _open_new(self, X: Any) -> tuple[DaskRows, list[Any]]:
+        """New samples, lazily, and per part the model that places them."""
         check_is_fitted(self)
         views = open_lazy_views(X, view_sizes=self.view_sizes, layout=self._layout)
-        model, scales = self._local_model(), self._center_scales()
-        rows = map_parts(_blocks.open_checked, views.parts(), same=[model])
-        return DaskRows(rows=tuple(rows), lengths=views.lengths, scales=scales), model
-
-    def _open_checkpoint(self, data: DaskRows) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        fit = (self._identity(data), self._restart_seeds(), data, int(self.n_clusters))
-        return Checkpoint(Path(self.checkpoint), *fit)
+        # One for all parts, sent once.
+        model = dask.delayed(self._local_model(), traverse=False)
+        models, scales = [model] * len(views.lengths), self._center_scales()
+        rows = tuple(map_parts(self._local._open_checked, models, views.parts()))
+        return DaskRows(rows=rows, lengths=views.lengths, scales=scales), models
 
     def _identity(self, data: DaskRows) -> dict[str, Any]:
         """What a checkpoint must agree in to be continued."""
@@ -378,7 +353,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         if callable(init):
             params["init"] = "callable"
         elif not isinstance(init, str):
-            params["init"] = labels_digest(init, data)
+            params["init"] = _samples.labels_digest(init, data)
         if not isinstance(self.random_state, Integral):
             params["random_state"] = None
         return params | {
@@ -399,13 +374,14 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             )
         try:
             yield
-        except KilledWorker as error:
-            msg = (
-                f"A part of the rows lost its worker again and again ({error}), most "
-                "likely for want of memory. Use smaller row chunks or larger workers. "
-                f"{saved}"
-            )
-            raise ClusterError(msg) from error
-        except LOST as error:
-            msg = f"The connection to the Dask cluster was lost ({error!r}). {saved}"
+        except (KilledWorker, CancelledError, CommClosedError) as error:
+            # The others are what a client raises when its scheduler is gone.
+            trouble = f"The connection to the Dask cluster was lost ({error!r})."
+            if isinstance(error, KilledWorker):
+                trouble = (
+                    f"A part of the rows lost its worker again and again ({error}), "
+                    "most likely for want of memory. Use smaller row chunks or larger "
+                    "workers."
+                )
+            msg = f"{trouble} {saved}"
             raise ClusterError(msg) from error
