@@ -14,6 +14,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from manyview import NSMVC, ViewError, load_model, save_model
+from manyview._scaling import feature_moments, feature_range
+from manyview._solvers._local import LocalSamples
 from manyview.distributed import DaskNSMVC, _blocks
 from tests.distributed.problems import chunked, cuts, make_views
 
@@ -138,13 +140,8 @@ def test_random_start_does_not_depend_on_the_chunks(monkeypatch):
 
 
 def test_random_labels_are_spread_evenly():
-    views, _ = make_views(1, n_samples=4000)
-    rows = _blocks.open_rows(
-        *_scaled(views),
-        True,
-    )
-    part = _blocks.begin_at_random(rows, 100_000, seed=7, n_clusters=4)
-    shares = np.bincount(part.state.labels, minlength=4) / 4000
+    labels = _blocks.random_labels(100_000, 4000, seed=7, n_clusters=4)
+    shares = np.bincount(labels, minlength=4) / 4000
     assert_allclose(shares, 0.25, atol=0.03)
 
 
@@ -237,22 +234,27 @@ def test_estimator_clones_and_reports(capsys):
 def test_operations_leave_their_arguments_alone():
     # Dask may run a task twice, after a worker was lost or stolen from.
     views, labels = make_views(8)
-    rows = _blocks.open_rows(*_scaled(views), True)
+    rows = _blocks.open_rows(*_scaled(views), True, len(labels))
     part = _blocks.begin(rows, labels, 4)
-    centers, ones = part.report.means(), np.ones(3)
-    step = (centers, ones, ones)
-    for operation, arguments in (
-        (_blocks.measure, (centers,)),
-        (_blocks.select, (np.full(3, 0.5), 1, 4)),
-        (_blocks.sweep, (None, step)),
-    ):
+    for operation, arguments in _operations(part.report.means()):
         before = pickle.dumps(part)
-        first = operation(rows, part, *arguments)
+        first = _blocks.operate(rows, part, 0, operation, arguments, 4, None)
         assert pickle.dumps(part) == before
-        second = operation(rows, part, *arguments)
+        second = _blocks.operate(rows, part, 0, operation, arguments, 4, None)
         assert pickle.dumps(second) == pickle.dumps(first)
         part = first
     assert part.report.n_moved > 0
+
+
+def _operations(centers):
+    """What an iteration does with the samples, in order."""
+    ones = np.ones(3)
+    return (
+        (LocalSamples.measure, (centers,)),
+        (_blocks.select, (np.full(3, 0.5), 1)),
+        (LocalSamples.loss_of_selected, (0, centers[0])),
+        (LocalSamples.sweep_at_once, (centers, ones, ones)),
+    )
 
 
 def scratch_bytes():
@@ -270,21 +272,19 @@ def scratch_bytes():
 def test_parts_on_disk_leave_nothing_in_memory():
     views, labels = make_views(8, n_samples=20_000)
     checked, scales = _scaled(views)
-    spooled = _blocks.spool(checked)
+    spooled = _blocks.store(checked, on_disk=True)
     before = scratch_bytes()
-    found = _blocks.ranges_of(spooled)
+    found = _blocks.per_view(spooled, feature_range)
     assert scratch_bytes() <= before
-    _blocks.moments_of(spooled, found, ("minmax",) * 3)
+    _blocks.per_view(spooled, feature_moments, found, ("minmax",) * 3)
     assert scratch_bytes() <= before
-    rows = _blocks.open_rows(spooled, scales, False)
+    rows = _blocks.open_rows(spooled, scales, False, 20_000)
     _blocks.pick_scaled(rows, np.arange(0, 20_000, 7))
     assert scratch_bytes() <= before
     part = _blocks.begin(rows, labels, 4)
-    centers = part.report.means()
-    part = _blocks.measure(rows, part, centers)
-    part = _blocks.select(rows, part, np.full(3, 0.5), 1, 4)
-    _blocks.sweep(rows, part, None, (centers, np.ones(3), np.ones(3)))
-    assert scratch_bytes() <= before
+    for operation, arguments in _operations(part.report.means()):
+        part = _blocks.operate(rows, part, 0, operation, arguments, 4, None)
+        assert scratch_bytes() <= before
 
 
 def test_mistakes_are_those_of_one_machine():

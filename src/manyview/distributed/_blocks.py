@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +21,8 @@ from scipy import sparse
 
 from manyview._files import naming
 from manyview._rows import Rows, open_views
-from manyview._scaling import (
-    FeatureRange,
-    Moments,
-    ViewScale,
-    feature_moments,
-    feature_range,
-)
-from manyview._solvers._cluster_sums import member_sums
+from manyview._scaling import ViewScale
+from manyview._solvers._cluster_sums import ClusterSums, member_sums
 from manyview._solvers._graph_views import GraphModel
 from manyview._solvers._local import LocalSamples
 from manyview._solvers._nearest import fused_scores
@@ -39,11 +31,8 @@ from manyview._solvers._state import SampleState
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, ViewSet, release_pages, row_blocks
 from manyview.cluster import NSMVC
-from manyview.distributed._snapshot import read_state, write_state
 from manyview.embedding._graph_views import place_views
 from manyview.exceptions import ViewError
-
-Centers = tuple[FloatArray, ...]
 
 # Random labels are drawn in panels of so many rows, whatever the chunks.
 PANEL_ROWS = 1 << 16
@@ -67,49 +56,31 @@ class Part:
     report: Any = None
 
 
-@sizeof.register(Rows)
-def _rows_size(rows: Rows) -> int:
-    """Size by which Dask decides where to run a task and when to spill."""
-    # Rows on disk count a little too: Dask moves a part of size 0 between workers.
-    return rows.nbytes + rows.n_samples * rows.n_features // 4
+# Sizes by which Dask decides where to run a task and when to spill. What is on disk
+# counts a little too: Dask moves a part of size 0 between workers.
+sizeof.register(Rows, lambda rows: rows.nbytes + rows.n_samples * rows.n_features // 4)
+sizeof.register(SpooledArray, lambda array: array.nbytes // 16)
+sizeof.register(ViewSet, lambda views: sum(map(sizeof, views.arrays)))
+sizeof.register(Part, lambda part: part.state.nbytes)
 
 
-@sizeof.register(SpooledArray)
-def _spooled_size(array: SpooledArray) -> int:
-    return array.nbytes // 16
+def release(rows: tuple[Rows, ...]) -> None:
+    """Free the pages read: a worker has many parts, and they would add up."""
+    for view in rows:
+        view.release()
 
 
-@sizeof.register(ViewSet)
-def _views_size(views: ViewSet) -> int:
-    return sum(int(sizeof(array)) for array in views.arrays)
-
-
-@sizeof.register(Part)
-def _part_size(part: Part) -> int:
-    return part.state.nbytes
-
-
-def report_of(part: Part) -> Any:
-    return part.report
-
-
-def merge_reports(found: list[Any]) -> Any:
-    """Reports of some parts as one, in order; tuples entry by entry."""
-    return reduce(_merge, found)
-
-
-def _merge(first: Any, second: Any) -> Any:
+def merge(first: Any, second: Any) -> Any:
+    """Reports of two parts as one, in order; tuples entry by entry."""
     if isinstance(first, tuple):
-        return tuple(map(_merge, first, second))
+        return tuple(map(merge, first, second))
     return first.merge(second) if hasattr(first, "merge") else first + second
 
 
-def keep(views: ViewSet) -> ViewSet:
-    return views
-
-
-def spool(views: ViewSet) -> ViewSet:
-    """The views, with dense arrays moved from memory to a scratch file."""
+def store(views: ViewSet, on_disk: bool) -> ViewSet:
+    """The views, with dense arrays moved to scratch files if they are kept on disk."""
+    if not on_disk:
+        return views
     arrays = [
         array if sparse.issparse(array) else spooled(array) for array in views.arrays
     ]
@@ -118,8 +89,11 @@ def spool(views: ViewSet) -> ViewSet:
 
 def spooled(array: npt.NDArray[Any]) -> SpooledArray:
     """A copy of the array on this worker's disk."""
+    try:
+        folder = str(distributed.get_worker().local_directory)
+    except ValueError:
+        folder = tempfile.gettempdir()
     # The file has no name from the beginning: nothing is left to tidy up.
-    folder = _scratch_folder()
     with naming(Path(folder)), tempfile.TemporaryFile(dir=folder) as file:
         # Not tofile, which does not say why it failed.
         file.write(np.ascontiguousarray(array).data)
@@ -128,48 +102,11 @@ def spooled(array: npt.NDArray[Any]) -> SpooledArray:
     return stored.view(SpooledArray)
 
 
-def _scratch_folder() -> str:
-    try:
-        return str(distributed.get_worker().local_directory)
-    except ValueError:
-        return tempfile.gettempdir()
-
-
-def open_rows(
-    views: ViewSet,
-    scales: tuple[ViewScale, ...],
-    keep_scaled: bool,
-    n_samples: int | None = None,
-) -> tuple[Rows, ...]:
-    """Scaled rows of one part of `n_samples`."""
-    rows = open_views(views, scales, keep_scaled=keep_scaled, n_samples=n_samples)
-    for view in rows:
-        view.release()
-    return rows
-
-
-def ranges_of(views: ViewSet) -> tuple[FeatureRange, ...]:
-    """First pass of scaling."""
-    return _per_view(feature_range, views)
-
-
-def moments_of(
-    views: ViewSet, found: tuple[FeatureRange, ...], modes: tuple[str | None, ...]
-) -> tuple[Moments, ...]:
-    """Second pass of scaling."""
-    return _per_view(feature_moments, views, found, modes)
-
-
-def contents_of(views: ViewSet) -> tuple[str, ...]:
-    """A digest of the values of a part, per view."""
-    return _per_view(content_digest, views)
-
-
-def _per_view(
-    function: Callable[..., Any], views: ViewSet, *more: Sequence[Any]
+def per_view(
+    views: ViewSet, function: Callable[..., Any], *more: tuple[Any, ...]
 ) -> tuple[Any, ...]:
+    """``function(array, present, ...)`` of every view; more : arguments per view."""
     found = tuple(map(function, views.arrays, views.present, *more))
-    # Free the pages read: a worker has many parts, and they would add up.
     for array in views.arrays:
         release_pages(array)
     return found
@@ -178,18 +115,23 @@ def _per_view(
 def content_digest(array: Any, present: BoolArray | None = None) -> str:
     """A short digest of values, dense or CSR, and of the rows that are present."""
     found = hashlib.blake2b(str(array.shape).encode(), digest_size=8)
-    if isinstance(array, np.ndarray):
-        n_columns = array.shape[1] if array.ndim > 1 else 1
-        for block in row_blocks(len(array), n_columns, SCAN_ELEMENTS):
-            release_pages(array)
-            found.update(np.ascontiguousarray(array[block], dtype=np.float64).data)
-    else:
-        for index in (array.indptr, array.indices):
-            found.update(np.ascontiguousarray(index, dtype=np.int64).data)
-        found.update(np.ascontiguousarray(array.data, dtype=np.float64).data)
-    if present is not None:
-        found.update(np.ascontiguousarray(present).data)
+    csr = not isinstance(array, np.ndarray)
+    pieces = [array.indptr, array.indices, array.data] if csr else [array]
+    for piece in pieces if present is None else [*pieces, present]:
+        n_columns = piece.shape[1] if piece.ndim > 1 else 1
+        for block in row_blocks(len(piece), n_columns, SCAN_ELEMENTS):
+            release_pages(piece)
+            found.update(np.ascontiguousarray(piece[block], dtype=np.float64).data)
     return found.hexdigest()
+
+
+def open_rows(
+    views: ViewSet, scales: tuple[ViewScale, ...], keep_scaled: bool, n_samples: int
+) -> tuple[Rows, ...]:
+    """Scaled rows of one part of `n_samples`."""
+    rows = open_views(views, scales, keep_scaled=keep_scaled, n_samples=n_samples)
+    release(rows)
+    return rows
 
 
 def totals_of(rows: tuple[Rows, ...]) -> tuple[tuple[FloatArray, float, int], ...]:
@@ -201,50 +143,13 @@ def totals_of(rows: tuple[Rows, ...]) -> tuple[tuple[FloatArray, float, int], ..
     )
 
 
-def pick_scaled(rows: tuple[Rows, ...], wanted: IntArray) -> ViewSet:
-    """Some scaled rows of a part."""
-    arrays = tuple(view.scaled(wanted) for view in rows)
-    for view in rows:
-        view.release()
-    present = tuple(view.present[wanted] for view in rows)
-    names = tuple(f"view{v}" for v in range(len(rows)))
-    return ViewSet(arrays=arrays, present=present, names=names)
-
-
-def join_rows(parts: list[ViewSet]) -> ViewSet:
-    """The rows of all parts, in order."""
-    arrays = zip(*(part.arrays for part in parts), strict=True)
-    masks = zip(*(part.present for part in parts), strict=True)
-    return ViewSet(
-        arrays=tuple(_stack(pieces) for pieces in arrays),
-        present=tuple(np.concatenate(pieces) for pieces in masks),
-        names=parts[0].names,
-    )
-
-
-def _stack(arrays: Sequence[Any]) -> Any:
-    if sparse.issparse(arrays[0]):
-        return sparse.vstack(arrays, "csr")
-    return np.concatenate(arrays)
-
-
-def begin_at_seeds(rows: tuple[Rows, ...], seeds: Seeds) -> Part:
-    """Labels of the nearest seeds."""
-    return begin(rows, nearest_seeds(rows, seeds), len(seeds.points[0]))
-
-
-def begin_at_random(
-    rows: tuple[Rows, ...], first_row: int, seed: int, n_clusters: int
-) -> Part:
-    """Random labels that do not depend on how the rows are cut."""
-    stop = first_row + rows[0].n_samples
-    panels = [
-        np.random.default_rng([seed, panel]).integers(n_clusters, size=PANEL_ROWS)
-        for panel in range(first_row // PANEL_ROWS, -(-stop // PANEL_ROWS))
-    ]
-    skipped = first_row % PANEL_ROWS
-    labels = np.concatenate(panels)[skipped : skipped + rows[0].n_samples]
-    return Part(state=SampleState.begin(labels, len(rows)))
+def pick_scaled(
+    rows: tuple[Rows, ...], wanted: IntArray
+) -> list[tuple[Any, BoolArray]]:
+    """Per view, some scaled rows of a part and which of them are present."""
+    found = [(view.scaled(wanted), view.present[wanted]) for view in rows]
+    release(rows)
+    return found
 
 
 def begin(rows: tuple[Rows, ...], labels: IntArray, n_clusters: int) -> Part:
@@ -261,98 +166,73 @@ def begin(rows: tuple[Rows, ...], labels: IntArray, n_clusters: int) -> Part:
     # Kernels know the machine's own integers only.
     labels = labels.astype(np.intp, copy=False)
     sums = member_sums(rows, labels, n_clusters)
-    for view in rows:
-        view.release()
+    release(rows)
     return Part(state=SampleState.begin(labels, len(rows)), report=sums)
 
 
-def resume(path: Path, n_rows: int, n_views: int, n_clusters: int) -> Part:
-    """A part as a checkpoint has it."""
-    return Part(state=read_state(path, n_rows, n_views, n_clusters))
+def begin_at_seeds(rows: tuple[Rows, ...], seeds: Seeds) -> Part:
+    """Labels of the nearest seeds."""
+    return begin(rows, nearest_seeds(rows, seeds), len(seeds.points[0]))
 
 
-def measure(rows: tuple[Rows, ...], part: Part, centers: Centers) -> Part:
-    with _samples(rows, part, len(centers[0])) as samples:
-        report = samples.measure(centers)
+def random_labels(first_row: int, n_rows: int, seed: int, n_clusters: int) -> IntArray:
+    """Random labels of a part, which do not depend on how the rows are cut."""
+    first, stop = first_row // PANEL_ROWS, -(-(first_row + n_rows) // PANEL_ROWS)
+    panels = [
+        np.random.default_rng([seed, panel]).integers(n_clusters, size=PANEL_ROWS)
+        for panel in range(first, stop)
+    ]
+    skipped = first_row % PANEL_ROWS
+    return np.concatenate(panels)[skipped : skipped + n_rows]
+
+
+def labelled(labels: IntArray, n_views: int) -> Part:
+    """Given labels, without sums."""
+    return Part(state=SampleState.begin(labels, n_views))
+
+
+def operate(
+    rows: tuple[Rows, ...],
+    part: Part,
+    number: int,
+    operation: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    n_clusters: int,
+    save: Callable[[int, SampleState], None] | None,
+) -> Part:
+    """Let an operation on `LocalSamples` work on a copy of the part's samples.
+
+    Their sums start at 0. What the operation returns is the report. save : writes the
+    new state of the part with its number, if given.
+    """
+    samples = LocalSamples(rows, part.state.copy(), n_clusters)
+    report = operation(samples, *arguments)
+    release(rows)
+    if save is not None:
+        save(number, samples.state)
     return Part(state=samples.state, report=report)
 
 
 def select(
-    rows: tuple[Rows, ...],
-    part: Part,
-    thresholds: FloatArray,
-    pace: int,
-    n_clusters: int,
-) -> Part:
+    samples: LocalSamples, thresholds: FloatArray, pace: int
+) -> tuple[ClusterSums, FloatArray]:
     """Reports the changes of the sums, and the selected energy, (n_views,)."""
-    with _samples(rows, part, n_clusters) as samples:
-        samples.select(thresholds, pace)
-    return Part(state=samples.state, report=(samples.clusters, samples.energy))
-
-
-def loss_of_selected(
-    rows: tuple[Rows, ...], part: Part, v: int, centers: FloatArray
-) -> float:
-    with _samples(rows, part, len(centers)) as samples:
-        return samples.loss_of_selected(v, centers)
-
-
-def sweep(
-    rows: tuple[Rows, ...],
-    part: Part,
-    path: Path | None,
-    step: tuple[Centers, FloatArray, FloatArray],
-) -> Part:
-    """The majorizing step; with a `path` the new state is written there as well.
-
-    step : centres, view losses and exponents.
-    """
-    centers, view_losses, exponents = step
-    with _samples(rows, part, len(centers[0])) as samples:
-        report = samples.sweep_at_once(centers, view_losses, exponents)
-    if path is not None:
-        write_state(path, samples.state)
-    return Part(state=samples.state, report=report)
-
-
-def begin_nearest(rows: tuple[Rows, ...], model: NSMVC) -> Part:
-    """Labels of the nearest centres of a fitted model."""
-    return Part(state=SampleState.begin(model._nearest(rows), len(rows)))
+    samples.select(thresholds, pace)
+    return samples.clusters, samples.energy
 
 
 def embed(
     rows: tuple[Rows, ...],
     model: tuple[GraphModel, tuple[ViewScale, ...], tuple[str, ...]],
-    store: Callable[[ViewSet], ViewSet],
+    on_disk: bool,
 ) -> ViewSet:
     """Embeddings of a part; model : graphs, scales and names of the views."""
     graph, scales, names = model
     placed = place_views(graph, rows, scales, names, np.float32)
-    for view in rows:
-        view.release()
-    return store(placed)
+    release(rows)
+    return store(placed, on_disk)
 
 
-def open_checked(views: ViewSet, model: NSMVC) -> tuple[Rows, ...]:
-    """The rows that a fitted model takes distances of."""
-    return model._open_checked(views)
-
-
-def predict(views: ViewSet, model: NSMVC) -> IntArray:
-    return model._nearest(model._open_checked(views))
-
-
-def transform(views: ViewSet, model: NSMVC) -> FloatArray:
-    rows = model._open_checked(views)
+def transform(rows: tuple[Rows, ...], model: NSMVC) -> FloatArray:
     found = fused_scores(rows, model._centers, model._score_weights)
     return np.concatenate([np.sqrt(scores) for _, scores in found])
-
-
-@contextmanager
-def _samples(
-    rows: tuple[Rows, ...], part: Part, n_clusters: int
-) -> Iterator[LocalSamples]:
-    """The part's samples, with a copy of their state and sums that start at 0."""
-    yield LocalSamples(rows, part.state.copy(), n_clusters)
-    for view in rows:
-        view.release()

@@ -12,10 +12,10 @@ import numpy as np
 from manyview._random import random_source
 from manyview._solvers._graph_views import draw_anchors
 from manyview.cluster import NSMVC, GraphNSMVC
-from manyview.distributed import _blocks
-from manyview.distributed._data import gather_rows, open_data, open_parts
+from manyview.distributed import _blocks, _data
+from manyview.distributed._data import DaskRows
+from manyview.distributed._inputs import DaskViews
 from manyview.distributed._nsmvc import DaskNSMVC
-from manyview.distributed._samples import DaskRows, map_parts
 from manyview.embedding._graph_views import embedding_names
 
 
@@ -114,26 +114,25 @@ view_names_, n_features_in_
         self.n_neighbors = n_neighbors
         self.n_anchors = n_anchors
 
-    def _open_data(self, X: Any) -> DaskRows:
-        views = self._read(X, reset=True)
+    def _open_data(self, views: DaskViews) -> DaskRows:
+        names, lengths = views.layout.names, views.lengths
         identify = self.checkpoint is not None
-        raw = open_data(views, self.scale, None, identify=identify)
+        raw = _data.open_parts(
+            views.parts(), names, lengths, self.scale, None, identify
+        )
         self.scales_ = raw.scales
         random_state = random_source(self.random_state)
         drawn = draw_anchors(raw.n_samples, self.n_anchors, random_state)
-        self._learn_graphs(gather_rows(raw, drawn), random_state)
+        self._learn_graphs(raw.gather(drawn), random_state)
         # The anchors are all that was learned from, but may be a part of the samples.
         complete = len(drawn) == raw.n_samples
         self._graph = replace(self._graph, complete=complete)
-        model = (self._graph, self.scales_, views.names)
-        data = open_parts(
-            lambda store: map_parts(_blocks.embed, raw.rows, same=[model, store]),
-            embedding_names(views.names),
-            raw.lengths,
-            raw.n_samples * sum(self._graph.widths) * 4,
-            "energy",
-            self.persist,
-        )
+        nbytes = raw.n_samples * sum(self._graph.widths) * 4
+        persist = _data.choose_storage(self.persist, nbytes)
+        same = [(self._graph, self.scales_, names), persist == "disk"]
+        parts = _data.map_parts(_blocks.embed, raw.rows, same=same)
+        names = embedding_names(names)
+        data = _data.open_parts(parts, names, lengths, "energy", persist)
         self._embedding_scales = data.scales
         # The embeddings follow from the rows, so these tell one fit from another.
         return replace(data, contents=raw.contents)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,24 +24,16 @@ from manyview._solvers._nsmvc import LoopState, run_paces, unexplained
 from manyview._solvers._restarts import choose_restart
 from manyview._threads import one_blas_thread
 from manyview._version import __version__
+from manyview._views import ViewSet
 from manyview.cluster import NSMVC
 from manyview.cluster._base import OnRestartIteration, write_progress
 from manyview.cluster._clustering import Clustering
-from manyview.distributed import _blocks
+from manyview.distributed import _blocks, _data, _samples
 from manyview.distributed._checkpoint import Checkpoint
-from manyview.distributed._data import open_data
+from manyview.distributed._data import DaskRows, map_parts
 from manyview.distributed._inputs import DaskViews, is_lazy, open_lazy_views
-from manyview.distributed._samples import (
-    DaskRows,
-    DaskSamples,
-    concatenate,
-    map_parts,
-)
-from manyview.distributed._start import identify_start, start_samples
+from manyview.distributed._samples import DaskSamples, Run
 from manyview.exceptions import ClusterError
-
-# What a client raises when its scheduler is gone.
-LOST = (CancelledError, CommClosedError)
 
 
 class DaskNSMVC(NSMVC):
@@ -49,6 +42,7 @@ class DaskNSMVC(NSMVC):
     The same algorithm as ``NSMVC(assignment="majorize")``, by the same kernels: from
     the same start it finds the same labels, however the rows are cut. It runs on the
     active ``distributed.Client``, or on Dask's default scheduler if there is none.
+    Explanations and reports take views that are in this machine's memory.
 
     Parameters
     ----------
@@ -177,41 +171,82 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         super().fit(X, y, on_iteration=on_iteration)
         return self
 
-    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> None:
+    def _fit(self, X: Any, on_iteration: OnRestartIteration | None) -> Any:
         # On the default scheduler parts run side by side in this very process.
         with one_blas_thread(), self._cluster_errors():
-            data = self._open_data(X)
-            checkpoint = self._open_checkpoint(data)
+            views = open_lazy_views(X, view_sizes=self.view_sizes)
+            self._remember_layout(views.layout)
+            self._check_cluster_count(views.n_samples)
+            _data.check_part_size(views)
+            data = self._open_data(views)
+            begin, seeds = partial(self._begin, X, data), self._restart_seeds()
+            checkpoint = None
+            if self.checkpoint is not None:
+                fit = (data, self.n_clusters, self._identity(data), seeds)
+                checkpoint = Checkpoint(self.checkpoint, *fit)
             tell = on_iteration or (write_progress if self.verbose else None)
-            best = choose_restart(self._restarts(X, data, checkpoint, tell))
+            run = partial(self._run, checkpoint, tell)
+            if checkpoint is None:
+                starts = enumerate(map(begin, seeds))
+                best = choose_restart(run(restart, *start) for restart, start in starts)
+            else:
+                best = checkpoint.best_restart(begin, run)
             self._store(best)
             if checkpoint is not None:
                 checkpoint.remove()
         self._warn_unless_converged(best)
+        return X, None
 
-    def _open_data(self, X: Any) -> DaskRows:
+    def _clustering(self, views: Any, prepared: Any) -> Clustering:
+        if not isinstance(views, ViewSet):  # From `fit_clustering`, as `_fit` got them.
+            views = self._check_views(views, reset=False)
+        return super()._clustering(views, prepared)
+
+    def _open_data(self, views: DaskViews) -> DaskRows:
         """What the loop runs on; sets the fitted attributes that it depends on."""
-        views, identify = self._read(X, reset=True), self.checkpoint is not None
-        data = open_data(views, self.scale, self.persist, identify=identify)
+        persist = _data.choose_storage(self.persist, views.nbytes)
+        parts, identify = views.parts(persist == "disk"), self.checkpoint is not None
+        names, lengths = views.layout.names, views.lengths
+        data = _data.open_parts(parts, names, lengths, self.scale, persist, identify)
         self.scales_ = data.scales
         return data
 
-    def fit_clustering(
-        self, X: Any, *, on_iteration: OnRestartIteration | None = None
-    ) -> Clustering:
-        """Fit, and return labels and views; X must be in this machine's memory.
+    def _begin(self, X: Any, data: DaskRows, seed: int) -> Run:
+        """The first samples and centres of a restart."""
+        init, n_clusters = self.init, self.n_clusters
+        source = np.random.RandomState(seed)
+        if isinstance(init, str) and init == "random":
+            return _samples.start_random(data, n_clusters, source)
+        if isinstance(init, str):
+            n_drafts = self._local._n_drafts
+            return _samples.start_kmeans_plusplus(data, n_clusters, source, n_drafts)
+        labels = init(X, n_clusters, source) if callable(init) else init
+        return _samples.start_from_labels(data, labels, n_clusters)
 
-        Parameters
-        ----------
-        X, on_iteration
-            As in `fit`.
+    def _run(
+        self,
+        checkpoint: Checkpoint | None,
+        tell: OnRestartIteration | None,
+        restart: int,
+        samples: DaskSamples,
+        loop: LoopState,
+    ) -> NSMVCResult:
+        """One restart, from any state to its end."""
 
-        Returns
-        -------
-        clustering : Clustering
-            What explanations, maps and reports are made from.
-        """
-        return self.fit(X, on_iteration=on_iteration).clustering(X)
+        def on_progress(loop: LoopState) -> None:
+            if checkpoint is not None:
+                checkpoint.save(restart, loop, samples)
+            if tell is not None:
+                tell(restart, loop.history[-1])
+
+        return run_paces(
+            samples,
+            loop,
+            pace_start=self.pace_start,
+            n_paces=self.n_paces,
+            max_iter=self.max_iter,
+            on_progress=on_progress,
+        )
 
     def predict(self, X: Any) -> Any:
         """Cluster of new samples.
@@ -228,7 +263,9 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().predict(X)
-        return self._map_rows(X, _blocks.predict, np.int32, ())
+        data, models = self._open_new(X)
+        labels = map_parts(self._local._nearest, models, data.rows)
+        return data.concatenate(labels, (-1,), np.int32)
 
     def transform(self, X: Any) -> Any:
         """Fused distance of samples to each cluster's centre.
@@ -245,7 +282,9 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().transform(X)
-        return self._map_rows(X, _blocks.transform, np.float64, (self._n_features_out,))
+        data, models = self._open_new(X)
+        distances = map_parts(_blocks.transform, data.rows, models)
+        return data.concatenate(distances, (-1, self._n_features_out), np.float64)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the share of the scatter of X that the clusters leave unexplained.
@@ -264,13 +303,10 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         """
         if not is_lazy(X):
             return super().score(X)
-        views, model = self._read(X, reset=False), self._local_model()
-        parts = views.parts(_blocks.keep)
-        rows = tuple(map_parts(_blocks.open_checked, parts, same=[model]))
-        scales = self._center_scales()
-        data = DaskRows(rows=rows, lengths=views.lengths, scales=scales)
-        nearest = map_parts(_blocks.begin_nearest, rows, same=[model])
-        samples = DaskSamples(data, nearest, self._n_features_out)
+        data, models = self._open_new(X)
+        labels = map_parts(self._local._nearest, models, data.rows)
+        parts = map_parts(_blocks.labelled, labels, same=[len(data.scales)])
+        samples = DaskSamples(data, parts, self._n_features_out)
         return -float(unexplained(samples, self._centers).sum())
 
     def to_local(self) -> NSMVC:
@@ -298,106 +334,30 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         del model.labels_, model.joined_pace_
         return model
 
-    def _restarts(
-        self,
-        X: Any,
-        data: DaskRows,
-        checkpoint: Checkpoint | None,
-        tell: OnRestartIteration | None,
-    ) -> Iterator[NSMVCResult]:
-        """Results one after the other; a checkpoint leaves out what it already has."""
-        saved, first = None, 0
-        if checkpoint is None:
-            seeds = self._restart_seeds()
-        else:
-            seeds, saved, best = checkpoint.seeds, checkpoint.saved, checkpoint.best
-            first = 0 if saved is None else saved.restart
-            if best is not None:
-                samples = checkpoint.load(best)
-                yield self._run(best.restart, samples, best.loop, None, None)
-        for restart, seed in list(enumerate(seeds))[first:]:
-            if checkpoint is not None and saved is not None and saved.under_way:
-                samples = checkpoint.load(saved)
-                loop, saved = saved.loop, None
-            else:
-                source = np.random.RandomState(seed)
-                samples, loop = start_samples(
-                    data,
-                    X,
-                    self.init,
-                    self.n_clusters,
-                    source,
-                    n_drafts=self._local._n_drafts,
-                )
-            yield self._run(restart, samples, loop, checkpoint, tell)
-
-    def _run(
-        self,
-        restart: int,
-        samples: DaskSamples,
-        loop: LoopState,
-        checkpoint: Checkpoint | None,
-        tell: OnRestartIteration | None,
-    ) -> NSMVCResult:
-        """Run one restart from the given state of its loop to its end."""
-        if checkpoint is not None:
-            checkpoint.follow(restart, loop, samples)
-
-        def on_progress(loop: LoopState) -> None:
-            if checkpoint is not None:
-                checkpoint.save(loop)
-            if tell is not None:
-                tell(restart, loop.history[-1])
-
-        result = run_paces(
-            samples,
-            loop,
-            pace_start=self.pace_start,
-            n_paces=self.n_paces,
-            max_iter=self.max_iter,
-            on_progress=on_progress,
-        )
-        if checkpoint is not None:
-            checkpoint.finish(result.unexplained)
-        return result
-
-    def _read(self, X: Any, *, reset: bool) -> DaskViews:
-        """Line up the views; with `reset` remember their layout."""
-        if not reset:
-            check_is_fitted(self)
-            return open_lazy_views(X, view_sizes=self.view_sizes, layout=self._layout)
-        views = open_lazy_views(X, view_sizes=self.view_sizes)
-        self._remember_layout(views)
-        self._check_cluster_count(views.n_samples)
-        return views
-
-    def _map_rows(
-        self, X: Any, operation: Callable[..., Any], dtype: Any, shape: tuple[int, ...]
-    ) -> Any:
-        """A dask array with one entry, of some shape, per sample."""
-        views = self._read(X, reset=False)
-        parts = views.parts(_blocks.keep)
-        pieces = map_parts(operation, parts, same=[self._local_model()])
-        shapes = ((n_rows, *shape) for n_rows in views.lengths)
-        return concatenate(pieces, shapes, dtype)
-
-    def _open_checkpoint(self, data: DaskRows) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        folder, seeds = Path(self.checkpoint), self._restart_seeds()
-        identity = self._identity(data)
-        return Checkpoint(folder, identity, seeds, data, int(self.n_clusters))
+    def _open_new(self, X: Any) -> tuple[DaskRows, list[Any]]:
+        """New samples, lazily, and per part the model that places them."""
+        check_is_fitted(self)
+        views = open_lazy_views(X, view_sizes=self.view_sizes, layout=self._layout)
+        # One for all parts, sent once.
+        model = dask.delayed(self._local_model(), traverse=False)
+        models, scales = [model] * len(views.lengths), self._center_scales()
+        rows = tuple(map_parts(self._local._open_checked, models, views.parts()))
+        return DaskRows(rows=rows, lengths=views.lengths, scales=scales), models
 
     def _identity(self, data: DaskRows) -> dict[str, Any]:
         """What a checkpoint must agree in to be continued."""
-        params, seed = dict(self.get_params()), self.random_state
+        params, init = dict(self.get_params()), self.init
         # These change no result, or show in the values of the views.
         for name in ("checkpoint", "persist", "verbose", "view_sizes"):
             del params[name]
+        if callable(init):
+            params["init"] = "callable"
+        elif not isinstance(init, str):
+            params["init"] = _samples.labels_digest(init, data)
+        if not isinstance(self.random_state, Integral):
+            params["random_state"] = None
         return params | {
             "version": __version__,
-            "init": identify_start(self.init, data),
-            "random_state": int(seed) if isinstance(seed, Integral) else None,
             "n_samples": data.n_samples,
             "row chunks": joblib.hash(data.lengths),
             "data": joblib.hash((self.scales_, data.contents)),
@@ -414,13 +374,14 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             )
         try:
             yield
-        except KilledWorker as error:
-            msg = (
-                f"A part of the rows lost its worker again and again ({error}), most "
-                "likely for want of memory. Use smaller row chunks or larger workers. "
-                f"{saved}"
-            )
-            raise ClusterError(msg) from error
-        except LOST as error:
-            msg = f"The connection to the Dask cluster was lost ({error!r}). {saved}"
+        except (KilledWorker, CancelledError, CommClosedError) as error:
+            # The others are what a client raises when its scheduler is gone.
+            trouble = f"The connection to the Dask cluster was lost ({error!r})."
+            if isinstance(error, KilledWorker):
+                trouble = (
+                    f"A part of the rows lost its worker again and again ({error}), "
+                    "most likely for want of memory. Use smaller row chunks or larger "
+                    "workers."
+                )
+            msg = f"{trouble} {saved}"
             raise ClusterError(msg) from error

@@ -1,109 +1,37 @@
-"""Samples on a cluster: every operation of the NSMVC loop as one graph."""
+"""Samples on a cluster: where runs begin, and every operation as one graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
 import dask.array as da
 import numpy as np
+from sklearn.utils.random import sample_without_replacement
 
-from manyview._rows import mean_and_scatter
-from manyview._scaling import ViewScale
 from manyview._solvers._cluster_sums import ClusterSums, Moves, SweepOutcome
+from manyview._solvers._local import LocalSamples
+from manyview._solvers._nsmvc import LoopState
 from manyview._solvers._samples import LossSummary
+from manyview._solvers._start import N_DRAFTS, draft_seeds, seeding_rows, seeds_at
+from manyview._solvers._state import SampleState
 from manyview._typing import FloatArray
 from manyview.distributed import _blocks
+from manyview.distributed._data import DaskRows, map_parts, merged
+from manyview.exceptions import ViewError
 
-# Reports merged by one task.
-FAN_IN = 16
-
-
-def map_parts(
-    operation: Callable[..., Any], *columns: Sequence[Any], same: Sequence[Any] = ()
-) -> list[Any]:
-    """`operation` on every part, lazily; columns hold one argument per part.
-
-    same : further arguments, for all parts, sent once and not with every task.
-    """
-    task = dask.delayed(operation)
-    sent = [
-        value if isinstance(value, int) else dask.delayed(value, traverse=False)
-        for value in same
-    ]
-    return [task(*arguments, *sent) for arguments in zip(*columns, strict=True)]
+# Where a restart stands: its samples, and its loop.
+Run: TypeAlias = "tuple[DaskSamples, LoopState]"
+RandomState = np.random.RandomState
 
 
 def run_parts(parts: Sequence[Any]) -> tuple[list[Any], Any]:
     """Parts on their workers, computed by one graph, and their merged report."""
-    reports = map_parts(_blocks.report_of, parts)
+    reports = map_parts(attrgetter("report"), parts)
     *kept, report = dask.persist(*parts, merged(reports))
     return kept, report.compute()
-
-
-def concatenate(
-    pieces: Sequence[Any], shapes: Iterable[tuple[int, ...]], dtype: Any, axis: int = 0
-) -> Any:
-    """A dask array of what parts gave."""
-    arrays = [
-        da.from_delayed(piece, shape, dtype)
-        for piece, shape in zip(pieces, shapes, strict=True)
-    ]
-    return da.concatenate(arrays, axis=axis)
-
-
-def merged(reports: Sequence[Any]) -> Any:
-    """Reports merged into one, lazily, by a tree that keeps their order."""
-    merge, level = dask.delayed(_blocks.merge_reports), list(reports)
-    while True:
-        level = [merge(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
-        if len(level) == 1:
-            return level[0]
-
-
-@dataclass(frozen=True)
-class DaskRows:
-    """Scaled views on a cluster.
-
-    rows : the views of every part, lazily, or in the workers' memory if they were
-    persisted; lengths : rows of every part; contents : digests of the values, if
-    requested.
-    """
-
-    rows: tuple[Any, ...]
-    lengths: tuple[int, ...]
-    scales: tuple[ViewScale, ...]
-    contents: tuple[str, ...] = ()
-
-    @property
-    def n_samples(self) -> int:
-        return sum(self.lengths)
-
-    @property
-    def starts(self) -> tuple[int, ...]:
-        """First row of each part."""
-        return tuple(int(row) for row in np.cumsum([0, *self.lengths[:-1]]))
-
-    @property
-    def means(self) -> tuple[FloatArray, ...]:
-        """Mean scaled row of each view."""
-        return tuple(mean for mean, _ in self._means_and_scatter)
-
-    @property
-    def scatter(self) -> FloatArray:
-        """(n_views,), summed squared distance to the mean."""
-        return np.array([scatter for _, scatter in self._means_and_scatter])
-
-    @cached_property
-    def _means_and_scatter(self) -> list[tuple[FloatArray, float]]:
-        """Taken by one pass over the rows, at the first use."""
-        totals = merged(map_parts(_blocks.totals_of, self.rows)).compute()
-        return [mean_and_scatter(*of_view) for of_view in totals]
 
 
 class DaskSamples:
@@ -121,38 +49,39 @@ class DaskSamples:
             [len(scale.factor) for scale in data.scales], n_clusters
         )
         self.energy: FloatArray = np.zeros(len(data.scales))
-        # Where the next sweep writes the parts' states, if anywhere.
-        self.snapshot: Callable[[int], Path] | None = None
+        # Writes each part, by its number, at the end of the next sweep.
+        self.save: Callable[[int, SampleState], None] | None = None
 
     @property
     def labels(self) -> Any:
         """(n_samples,), as a dask array."""
         labels = map_parts(attrgetter("state.labels"), self.parts)
-        shapes = ((n_rows,) for n_rows in self.data.lengths)
-        return concatenate(labels, shapes, np.int32).persist()
+        return self.data.concatenate(labels, (-1,), np.int32).persist()
 
     @property
     def joined_pace(self) -> Any:
         """(n_views, n_samples), as a dask array."""
         paces = map_parts(attrgetter("state.joined_pace"), self.parts)
-        shapes = ((len(self.energy), n_rows) for n_rows in self.data.lengths)
-        return concatenate(paces, shapes, np.int16, axis=1).persist()
+        shape = (len(self.energy), -1)
+        return self.data.concatenate(paces, shape, np.int16).persist()
 
     @property
     def scatter(self) -> FloatArray:
-        return self.data.scatter
+        return self.data.means_and_scatter[1]
 
     def measure(self, centers: tuple[FloatArray, ...]) -> LossSummary:
-        report: LossSummary = self._run(_blocks.measure, same=[centers])
+        report: LossSummary = self._run(LocalSamples.measure, centers)
         return report
 
     def select(self, thresholds: FloatArray, pace: int) -> None:
-        same = [thresholds, pace, self.n_clusters]
-        change, self.energy = self._run(_blocks.select, same=same)
+        change, self.energy = self._run(_blocks.select, thresholds, pace)
         self.clusters.add(change)
 
     def view_losses(self, centers: tuple[FloatArray, ...]) -> FloatArray:
-        return self.clusters.view_losses(self.energy, centers, self._loss_of_selected)
+        def measured(v: int, means: FloatArray) -> float:
+            return float(self._run(LocalSamples.loss_of_selected, v, means))
+
+        return self.clusters.view_losses(self.energy, centers, measured)
 
     def sweep(
         self,
@@ -160,26 +89,82 @@ class DaskSamples:
         view_losses: FloatArray,
         exponents: FloatArray,
     ) -> SweepOutcome:
-        paths = [self.snapshot and self.snapshot(i) for i in range(len(self.parts))]
         step = (centers, view_losses, exponents)
-        report = self._run(_blocks.sweep, paths, same=[step])
+        report = self._run(LocalSamples.sweep_at_once, *step, save=self.save)
         moves = Moves(clusters=self.clusters, view_losses=view_losses.copy())
         moves.add(report)
         return moves.outcome()
 
     def _run(
-        self,
-        operation: Callable[..., Any],
-        *columns: Sequence[Any],
-        same: Sequence[Any],
+        self, operation: Callable[..., Any], *arguments: Any, save: Any = None
     ) -> Any:
         """Run an operation as one graph; new states stay on the workers."""
-        parts = map_parts(operation, self.data.rows, self.parts, *columns, same=same)
+        columns = (self.data.rows, self.parts, range(len(self.parts)))
+        same = [operation, arguments, self.n_clusters, save]
+        parts = map_parts(_blocks.operate, *columns, same=same)
         self.parts, report = run_parts(parts)
         return report
 
-    def _loss_of_selected(self, v: int, centers: FloatArray) -> float:
-        losses = map_parts(
-            _blocks.loss_of_selected, self.data.rows, self.parts, same=[v, centers]
+
+def start_kmeans_plusplus(
+    data: DaskRows, n_clusters: int, random_state: RandomState, n_drafts: int
+) -> Run:
+    """Seeds from a sample of the rows that fits this machine, as without a cluster."""
+    rows = seeding_rows(data.n_samples, n_clusters, random_state)
+    some = data.gather(np.arange(data.n_samples) if rows is None else rows)
+    n_drafts = n_drafts if rows is None else N_DRAFTS
+    seeds = draft_seeds(some, n_clusters, random_state, n_drafts)
+    parts = map_parts(_blocks.begin_at_seeds, data.rows, same=[seeds])
+    kept, sums = run_parts(parts)
+    centers = sums.means(seeds.centers(data.means_and_scatter[0]))
+    return DaskSamples(data, kept, n_clusters), LoopState(centers=centers)
+
+
+def start_random(data: DaskRows, n_clusters: int, random_state: RandomState) -> Run:
+    """The paper's start. Not the draws of `NSMVC`: those take memory for all rows."""
+    rows = sample_without_replacement(
+        data.n_samples, n_clusters, random_state=random_state
+    )
+    some = data.gather(np.sort(rows))
+    seeds = seeds_at(some, random_state.permutation(len(rows)))
+    first_rows = np.cumsum([0, *data.lengths[:-1]]).tolist()
+    same = [int(random_state.randint(2**31 - 1)), n_clusters]
+    labels = map_parts(_blocks.random_labels, first_rows, data.lengths, same=same)
+    parts = map_parts(_blocks.labelled, labels, same=[len(data.scales)])
+    centers = seeds.centers(data.means_and_scatter[0])
+    return DaskSamples(data, parts, n_clusters), LoopState(centers=centers)
+
+
+def start_from_labels(data: DaskRows, labels: Any, n_clusters: int) -> Run:
+    """Centres are the means of the given clusters, none of which may be empty."""
+    pieces = _cut_labels(labels, data)
+    kept, sums = run_parts(
+        map_parts(_blocks.begin, data.rows, pieces, same=[n_clusters])
+    )
+    n_used = np.count_nonzero(sums.masses.sum(axis=0))
+    if n_used < n_clusters:
+        msg = (
+            f"init labels use {n_used} of n_clusters={n_clusters} clusters. "
+            "Every cluster needs a first member."
         )
-        return float(merged(losses).compute())
+        raise ViewError(msg)
+    return DaskSamples(data, kept, n_clusters), LoopState(centers=sums.means())
+
+
+def labels_digest(labels: Any, data: DaskRows) -> str:
+    """What tells starting labels from others."""
+    digests = map_parts(_blocks.content_digest, _cut_labels(labels, data))
+    return "".join(dask.compute(*digests))
+
+
+def _cut_labels(labels: Any, data: DaskRows) -> list[Any]:
+    """The labels of each part, lazily."""
+    if not isinstance(labels, da.Array):
+        labels = da.from_array(np.asarray(labels))
+    if labels.shape != (data.n_samples,):
+        msg = (
+            f"init labels have shape {labels.shape}, expected ({data.n_samples},): one "
+            "label per sample."
+        )
+        raise ViewError(msg)
+    return list(labels.rechunk((data.lengths,)).to_delayed().ravel())
