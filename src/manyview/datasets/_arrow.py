@@ -27,39 +27,41 @@ def parse_csv(
     table: Table,
     texts: Sequence[int],
     missing: Sequence[str],
-) -> Table:
+) -> Table | None:
     """The cells of a text table: columns `texts` as they are, all others as numbers.
 
-    Raises ImportError without pyarrow, and ValueError for a row of another width than
-    the table, for a cell that is neither a number nor one of `missing`, and for text
-    with line breaks.
+    None without pyarrow, for a row of another width than the table, for a cell that is
+    neither a number nor one of `missing`, and for text with line breaks, as behind a
+    quote that is never closed.
     """
-    import pyarrow as pa
-    from pyarrow import csv
-
+    try:
+        import pyarrow as pa
+        from pyarrow import csv
+    except ImportError:
+        return None
     names = [str(i) for i in range(len(table.names))]
     types = dict.fromkeys(names, pa.float64()) | {names[i]: pa.string() for i in texts}
-    parsed = csv.read_csv(
-        stream,
-        read_options=csv.ReadOptions(
-            column_names=names,
-            skip_rows_after_names=int(table.named),
-            block_size=CSV_BLOCK_BYTES,
-        ),
-        # Numbers have no line breaks, and blocks are cut faster where no cell has one.
-        # Without this option pyarrow loses parts of cells that have.
-        parse_options=csv.ParseOptions(
-            delimiter=delimiter, newlines_in_values=bool(texts)
-        ),
-        convert_options=csv.ConvertOptions(column_types=types, null_values=missing),
+    read_options = csv.ReadOptions(
+        column_names=names,
+        skip_rows_after_names=int(table.named),
+        block_size=CSV_BLOCK_BYTES,
     )
+    # Numbers have no line breaks, and blocks are cut faster where no cell has one.
+    # Without this option pyarrow loses parts of cells that have.
+    parse_options = csv.ParseOptions(
+        delimiter=delimiter, newlines_in_values=bool(texts)
+    )
+    convert_options = csv.ConvertOptions(column_types=types, null_values=missing)
+    try:
+        parsed = csv.read_csv(stream, read_options, parse_options, convert_options)
+    except ValueError:
+        return None
     numeric = tuple(sorted({*range(len(names))} - {*texts}))
     numbers = np.empty((parsed.num_rows, len(numeric)))
     _fill(numbers, 0, parsed, numeric)
     columns = {i: parsed.column(i).to_pylist() for i in texts}
     if any("\n" in cell for cells in columns.values() for cell in cells):
-        msg = "a cell holds a line break, as behind a quote that is never closed"
-        raise ValueError(msg)
+        return None
     return replace(table, columns=columns, numeric=numeric, numbers=numbers)
 
 

@@ -24,16 +24,18 @@ from manyview.datasets._read_excel import read_excel
 from manyview.datasets._read_mat import read_mat
 from manyview.datasets._read_mtx import read_mtx
 from manyview.datasets._read_omics import OMICS, read_omics
-from manyview.datasets._read_text import read_text
+from manyview.datasets._read_text import DELIMITERS, read_text
 from manyview.datasets._source import (
+    PACKED,
     Drop,
     Encode,
     ReadOptions,
     Source,
     SourceView,
     check_unicode,
+    stem_of,
+    suffix_of,
 )
-from manyview.datasets._text_file import DELIMITERS, PACKED, stem_of, suffix_of
 from manyview.exceptions import DatasetError
 
 PathLike: TypeAlias = str | os.PathLike[str]

@@ -16,6 +16,9 @@ from manyview.datasets._guards import Budget
 from manyview.datasets._model import View
 from manyview.exceptions import DatasetError
 
+# Compressed text tables have one of these behind the suffix of their own.
+PACKED = (".gz", ".zst")
+
 TextArray = npt.NDArray[np.str_]
 Encode = Literal["onehot"]
 Drop = Literal["text"]
@@ -23,6 +26,18 @@ Drop = Literal["text"]
 # Headers that announce sample names rather than a feature; pandas leaves its index
 # unnamed.
 ID_NAMES = frozenset({"", "id", "ids", "index", "sample", "sample_id", "sample_ids"})
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix in lower case, of compressed files together with the one before."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = suffixes[-1:] and suffixes[-1] in PACKED
+    return "".join(suffixes[-2:] if packed else suffixes[-1:])
+
+
+def stem_of(path: Path) -> str:
+    """The name of a file without its suffix."""
+    return path.name[: len(path.name) - len(suffix_of(path))]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Mapping
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,13 +22,16 @@ from manyview.datasets._source import (
     SourceLabels,
     SourceView,
     TextArray,
+    stem_of,
     text_array,
 )
-from manyview.datasets._text_file import stem_of
 from manyview.exceptions import DatasetError
 
 LETTER = re.compile(r"[^\W\d_]")
 MISSING_CELLS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none"})
+
+# Line numbers and cells of all rows, from the first one on whenever it is called.
+Rows: TypeAlias = Callable[[], Iterator[tuple[int, list[str]]]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,12 +78,68 @@ def find_columns(
     return Table(origin=origin, names=names, named=named, ids=ids, labels=labels)
 
 
-def name_columns(first: list[str], options: ReadOptions) -> tuple[list[str], bool]:
-    """Names of the columns, and whether the first row of the table gives them."""
+def start_table(
+    origin: str, rows: Rows, options: ReadOptions
+) -> tuple[Table, Sequence[int]]:
+    """A table of text without cells yet, and the columns that are not numbers.
+
+    The first row below the header tells those; later ones need not agree.
+    """
+    start = [cells for _, cells in itertools.islice(rows(), 2)]
+    if not start:
+        msg = f"{origin} has no rows."
+        raise DatasetError(msg)
+    first, below = start[0], start[-1]
     named = _is_header(first) if options.header is None else options.header
+    if named and len(start) == 1:
+        msg = f"{origin} has a header and no rows below it."
+        raise DatasetError(msg)
     # Without a header columns are counted as a reader of the file would.
     names = [cell.strip() if named else str(i + 1) for i, cell in enumerate(first)]
-    return names, named
+    table = find_columns(origin, names, options, named=named)
+    others = [i for i in (table.ids, table.labels) if i is not None]
+    if options.only_labels:
+        # Beside known labels, other columns are not needed.
+        return table, others if len(others) == 2 else range(len(names))
+    cells = zip(range(len(names)), below if named else first, strict=False)
+    return table, [i for i, cell in cells if i in others or as_float(cell) is None]
+
+
+def read_cells(
+    table: Table, rows: Rows, texts: Sequence[int], options: ReadOptions
+) -> Table:
+    """The table with columns `texts` as they are, and those others that are numbers."""
+    n_columns, columns = len(table.names), {i: list[str]() for i in texts}
+    numeric = [i for i in range(n_columns) if i not in columns]
+    numeric = [] if options.only_labels else numeric
+    numbers, mistaken, n_rows = array("d"), set[int](), 0
+    for line, cells in itertools.islice(rows(), int(table.named), None):
+        n_rows += 1
+        if len(cells) != n_columns:
+            msg = (
+                f"{table.origin}: row {n_rows} (line {line}) has {len(cells)} cells, "
+                f"but the table has {n_columns} columns."
+            )
+            raise DatasetError(msg)
+        for i, column in columns.items():
+            column.append(cells[i])
+        own = [cells[i] for i in numeric]
+        try:
+            parsed = [float(cell) for cell in own]
+        except ValueError:
+            found = [as_float(cell) for cell in own]
+            pairs = zip(numeric, found, strict=True)
+            mistaken |= {i for i, number in pairs if number is None}
+            parsed = [np.nan if number is None else number for number in found]
+        numbers.extend(parsed)
+    if mistaken:
+        return read_cells(table, rows, [*texts, *mistaken], options)
+    return replace(
+        table,
+        columns=columns,
+        numeric=tuple(numeric),
+        numbers=np.asarray(numbers).reshape(n_rows, len(numeric)),
+    )
 
 
 def split_views(path: Path, table: Table, options: ReadOptions) -> Source:
