@@ -85,7 +85,7 @@ def annotated_views(
     views = {}
     for pick in picks:
         own = modalities[pick.modality] if by_modality else data
-        matrix = _matrix(own, pick)
+        matrix = matrix_of(own, pick)
         array = as_array(matrix, pick.view)
         if array is None or array.shape[0] != len(own.obs_names):
             msg = f"{pick.place} is not a matrix with one row per sample."
@@ -131,24 +131,21 @@ def _check_modalities(name: str, option: Any, modalities: Sequence[str] | None) 
         raise ViewError(msg)
 
 
-def _matrix(own: Any, pick: Pick) -> Any:
-    if pick.slot == X:
-        matrix = own.X
-        if matrix is None:
-            msg = f"{pick.place} is empty. Choose a matrix with use_rep= or layer=."
-            raise ViewError(msg)
-    else:
-        entries = getattr(own, pick.slot)
-        if pick.key not in entries:
-            # Newer versions of anndata call X the layer None.
-            there = sorted(key for key in entries if key is not None)
-            msg = (
-                f"There is no {pick.place}; {pick.slot} has {there}. Choose with "
-                "use_rep= (X or a key of obsm) and layer=."
-            )
-            raise ViewError(msg)
-        matrix = entries[pick.key]
-    return stored_matrix(matrix)
+def matrix_of(own: Any, pick: Pick) -> Any:
+    """The matrix that a pick names, of an AnnData or of a file that is laid out so."""
+    if pick.slot == X and own.X is None:
+        msg = f"{pick.place} is empty. Choose a matrix with use_rep= or layer=."
+        raise ViewError(msg)
+    entries = {X: own.X} if pick.slot == X else getattr(own, pick.slot)
+    if pick.key not in entries:
+        # Newer versions of anndata call X the layer None.
+        there = sorted(key for key in entries if key is not None)
+        msg = (
+            f"There is no {pick.place}; {pick.slot} has {there}. Choose with "
+            "use_rep= (X or a key of obsm) and layer=."
+        )
+        raise ViewError(msg)
+    return stored_matrix(entries[pick.key])
 
 
 def _check_unique(own: Any) -> None:

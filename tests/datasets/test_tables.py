@@ -192,12 +192,12 @@ def test_compressed_bombs_are_not_unpacked(tmp_path, suffix):
 def test_damaged_compressed_tables(tmp_path, suffix):
     path = tmp_path / f"a.csv{suffix}"
     path.write_bytes(b"id,a\np,1\n")
-    with pytest.raises(DatasetError, match="cannot be read as a compressed table"):
+    with pytest.raises(DatasetError, match="cannot be read as a text table"):
         read_views(path)
     numbers = np.random.default_rng(0).integers(10**6, size=9999)
     text = "a\n" + "\n".join(map(str, numbers)) + "\n"
     path.write_bytes(pack(text.encode(), suffix)[:-9])
-    with pytest.raises(DatasetError, match=r"as a compressed table.*EOFError"):
+    with pytest.raises(DatasetError, match=r"as a text table.*EOFError"):
         read_views(path)
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from manyview import _extras
 from manyview._arrays import check_sparse
+from manyview._extras import MissingExtraError
 from manyview._views import stored_row, suspicious_rows
 from manyview.datasets._model import View
-from manyview.exceptions import DatasetError
+from manyview.exceptions import DatasetError, ViewError
 
 # Data up to this size is read however well it was compressed.
 HARMLESS_BYTES = 64 * 2**20
@@ -34,21 +34,18 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn whatever a parser throws on a damaged file into one clear error."""
     try:
         yield
-    except DatasetError:
+    except (DatasetError, PermissionError):
         raise
+    except MissingExtraError as error:
+        raise DatasetError(str(error)) from error
+    except ViewError as error:
+        msg = f"{path}: {error}"
+        raise DatasetError(msg) from error
     except Exception as error:
         # Parsers meet damaged bytes with anything from struct.error to AttributeError.
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         msg = f"{path} cannot be read as {kind}; it is damaged or cut short ({reason})."
         raise DatasetError(msg) from error
-
-
-def import_extra(module: str, extra: str, path: Path) -> Any:
-    """Import what reads the file, or say how to install it."""
-    try:
-        return _extras.import_extra(module, extra, f"Reading {path}")
-    except _extras.MissingExtraError as error:
-        raise DatasetError(str(error)) from error
 
 
 @dataclass(slots=True)
@@ -92,47 +89,50 @@ class Budget:
         self.take(origin, 8 * n_rows)
 
 
-def clean_values(values: Any, origin: str) -> View:
-    """Check that a view is a matrix of real numbers, and make them floating-point."""
+def clean_values(
+    values: Any, origin: str, columns: tuple[str, ...] | None, *, holes: bool
+) -> View:
+    """A matrix of floating-point numbers, finite but for missing rows and `holes`."""
+    trouble = ""
     if values.ndim != 2:
-        msg = (
-            f"{origin} has shape {values.shape}; expected (n_samples, n_features), "
-            "also for a single feature."
-        )
+        expected = "expected (n_samples, n_features), also for a single feature"
+        trouble = f"has shape {values.shape}; {expected}"
+    elif 0 in values.shape:
+        trouble = f"has shape {values.shape}: there is nothing to cluster"
+    elif values.dtype.kind not in "biuf":
+        trouble = f"holds {values.dtype} values; expected real numbers"
+    if trouble:
+        msg = f"{origin} {trouble}."
         raise DatasetError(msg)
-    if 0 in values.shape:
-        msg = f"{origin} has shape {values.shape}: there is nothing to cluster."
-        raise DatasetError(msg)
-    if values.dtype.kind not in "biuf":
-        msg = f"{origin} holds {values.dtype} values; expected real numbers."
-        raise DatasetError(msg)
-    is_dense = isinstance(values, np.ndarray)
-    if not is_dense:
+    if isinstance(values, np.memmap):
+        # Not read yet; the estimator will look at the values.
+        return values
+    cleaned: View = values
+    if not isinstance(values, np.ndarray):
         from scipy.sparse import csr_array
 
         try:
-            values = csr_array(check_sparse(values))
+            cleaned = csr_array(check_sparse(values))
         except ValueError as error:
             msg = f"{origin} is not a sound sparse matrix: {error}."
             raise DatasetError(msg) from error
-    if values.dtype not in (np.float32, np.float64):
-        values = values.astype(np.float64)
-    if not is_dense:
-        values.sum_duplicates()
-    cleaned: View = np.ascontiguousarray(values) if is_dense else values
+    if cleaned.dtype not in (np.float32, np.float64):
+        cleaned = cleaned.astype(np.float64)
+    if isinstance(cleaned, np.ndarray):
+        cleaned = np.ascontiguousarray(cleaned)
+    else:
+        cleaned.sum_duplicates()
+    _check_cells(cleaned, origin, columns, holes)
     return cleaned
 
 
-def check_cells(
-    values: View, origin: str, columns: tuple[str, ...], *, holes: bool
+def _check_cells(
+    values: View, origin: str, columns: tuple[str, ...] | None, holes: bool
 ) -> None:
     """Refuse infinite cells and, unless `holes` are allowed, missing ones.
 
     A row of NaN is no hole: the sample lacks this view.
     """
-    if isinstance(values, np.memmap):
-        # Not read yet; the estimator will look at the values.
-        return
     for row in suspicious_rows(values, slice(0, values.shape[0])):
         cells = stored_row(values, row)
         bad = np.isinf(cells) if holes else ~np.isfinite(cells)

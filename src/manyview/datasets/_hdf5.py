@@ -1,4 +1,4 @@
-"""Open HDF5 files that lead nowhere else.
+"""Look at HDF5 files before they are read: they must not lead anywhere else.
 
 A file may name other files, whose content would then pass for its own: by links, by
 external storage, and as the sources of virtual data sets.
@@ -6,39 +6,23 @@ external storage, and as the sources of virtual data sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from manyview.datasets._guards import import_extra, reading
 from manyview.exceptions import DatasetError
 
 # Real files have hundreds.
 MOST_ITEMS = 100_000
 
 
-@contextmanager
-def open_hdf5(path: Path, kind: str) -> Iterator[Any]:
-    """An HDF5 file in which every item was looked at; `kind` is for messages."""
-    h5py = import_extra("h5py", "io", path)
-    with reading(path, kind), h5py.File(path, "r") as content:
-        check_item(path, content)
-        yield content
+def check_item(path: Path, item: Any) -> int:
+    """Refuse a data set or group any part of which lies in another file.
 
-
-def total_bytes(content: Any) -> int:
-    """Size of all data sets in memory, as far as it is known before reading."""
-    sizes: list[int] = []
-    content.visititems(lambda _, item: sizes.append(getattr(item, "nbytes", 0)))
-    return sum(sizes)
-
-
-def check_item(path: Path, item: Any) -> None:
-    """Refuse a data set or group any part of which lies in another file."""
+    Returns the size of all its data in memory, as far as it is known before reading.
+    """
     import h5py
 
-    waiting, seen = [item], set()
+    waiting, seen, n_bytes = [item], set(), 0
     while waiting:
         item = waiting.pop()
         info = h5py.h5o.get_info(item.id)
@@ -49,11 +33,13 @@ def check_item(path: Path, item: Any) -> None:
         if len(seen) > MOST_ITEMS:
             msg = f"{path} has more than {MOST_ITEMS} items, so it was not opened."
             raise DatasetError(msg)
+        trouble = ""
         if isinstance(item, h5py.Dataset):
+            n_bytes += item.nbytes
             if item.id.get_create_plist().get_external_count():
-                _refuse(path, f"{item.name} keeps its data in another file")
-            if item.is_virtual:
-                _refuse(path, f"{item.name} is a virtual data set")
+                trouble = f"{item.name} keeps its data in another file"
+            elif item.is_virtual:
+                trouble = f"{item.name} is a virtual data set"
         elif isinstance(item, h5py.Group):
             for name in item:
                 link = item.get(name, getlink=True)
@@ -61,9 +47,8 @@ def check_item(path: Path, item: Any) -> None:
                     waiting.append(item[name])
                 elif not isinstance(link, h5py.SoftLink):
                     # Soft links stay in the file, so their ends are seen too.
-                    _refuse(path, f"{name} is a link to another file")
-
-
-def _refuse(path: Path, trouble: str) -> None:
-    msg = f"{path}: {trouble}, which is not followed. Copy the data into one file."
-    raise DatasetError(msg)
+                    trouble = f"{name} is a link to another file"
+        if trouble:
+            msg = f"{path}: {trouble}, which is not followed. Copy the data into it."
+            raise DatasetError(msg)
+    return n_bytes

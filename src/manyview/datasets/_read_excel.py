@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from manyview.datasets._guards import import_extra, reading
+from manyview._extras import import_extra
 from manyview.datasets._source import ReadOptions, Source, SourceView
 from manyview.datasets._tables import Table, read_cells, start_table, take_apart
 from manyview.exceptions import DatasetError
@@ -43,21 +44,15 @@ def read_excel(path: Path, options: ReadOptions) -> Source:
 
 def _read_sheets(path: Path, options: ReadOptions) -> dict[str, list[list[str]]]:
     """The cells of the chosen sheets, or of all that have any."""
-    openpyxl = import_extra("openpyxl", "excel", path)
-    with reading(path, "an Excel workbook"):
-        with zipfile.ZipFile(path) as archive:
-            n_bytes = sum(member.file_size for member in archive.infolist())
-        options.budget.take(path, n_bytes)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        try:
-            found = {sheet.title: sheet for sheet in book.worksheets}
-            options.check_variables(path, "sheet", found)
-            sheets = {
-                name: list(_rows(path, found[name], options))
-                for name in options.variables or found
-            }
-        finally:
-            book.close()
+    openpyxl = import_extra("openpyxl", "excel", f"Reading {path}")
+    with zipfile.ZipFile(path) as archive:
+        n_bytes = sum(member.file_size for member in archive.infolist())
+    options.budget.take(path, n_bytes)
+    with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
+        found = {sheet.title: sheet for sheet in book.worksheets}
+        options.check_variables(path, "sheet", found)
+        chosen = options.variables or found
+        sheets = {name: list(_rows(path, found[name], options)) for name in chosen}
     sheets = {name: rows for name, rows in sheets.items() if rows or options.variables}
     if not sheets:
         msg = f"{path} has no cells."

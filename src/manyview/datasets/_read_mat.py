@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from manyview.datasets._guards import Budget, reading
-from manyview.datasets._hdf5 import check_item, open_hdf5
+from manyview._extras import import_extra
+from manyview.datasets._guards import Budget
+from manyview.datasets._hdf5 import check_item
 from manyview.datasets._mat5 import load_mat5
 from manyview.datasets._read_arrays import source_from_variables
 from manyview.datasets._source import ReadOptions, Source
@@ -52,15 +53,16 @@ def _load(path: Path, budget: Budget) -> Variables:
         start = stream.read(16)
     if start.startswith((b"MATLAB 7.3", b"\x89HDF")):
         return _load_hdf5(path, budget)
-    with reading(path, "a MATLAB file"):
-        return load_mat5(path, budget)
+    return load_mat5(path, budget)
 
 
 # version 7.3
 
 
 def _load_hdf5(path: Path, budget: Budget) -> Variables:
-    with open_hdf5(path, "a MATLAB 7.3 file") as content:
+    h5py = import_extra("h5py", "io", f"Reading {path}")
+    with h5py.File(path, "r") as content:
+        check_item(path, content)
         variables: Variables = {}
         for name in content:
             if name.startswith("#") or content.get(name, getclass=True) is None:

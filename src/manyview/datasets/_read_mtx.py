@@ -12,7 +12,6 @@ from typing import Any, TextIO
 import numpy as np
 
 from manyview._typing import FloatArray
-from manyview.datasets._guards import clean_values, reading
 from manyview.datasets._read_arrays import one_view
 from manyview.datasets._source import ReadOptions, Source
 from manyview.exceptions import DatasetError
@@ -23,7 +22,7 @@ SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 def read_mtx(path: Path, options: ReadOptions) -> Source:
     """Read a Matrix Market file, samples in rows."""
-    with reading(path, "Matrix Market"), path.open(encoding="utf-8") as stream:
+    with path.open(encoding="utf-8") as stream:
         layout, field, symmetry = _read_banner(path, stream)
         if layout == "array":
             n_rows, n_columns = _read_sizes(path, stream, 2)
@@ -34,7 +33,7 @@ def read_mtx(path: Path, options: ReadOptions) -> Source:
             sizes = _read_sizes(path, stream, 3)
             options.budget.take_sparse(path, *sizes[:2])
             values = _read_sparse(path, stream, sizes, field, symmetry)
-        return one_view(path, clean_values(values, str(path)))
+        return one_view(path, values)
 
 
 def _read_banner(path: Path, stream: TextIO) -> tuple[str, str, str]:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
+from manyview._extras import import_extra
 from manyview.datasets._arrow import parse_csv
-from manyview.datasets._guards import import_extra, reading
 from manyview.datasets._source import ReadOptions, Source, suffix_of
 from manyview.datasets._tables import (
     MISSING_CELLS,
@@ -65,9 +65,20 @@ def _parse_rows(
     path: Path, text: IO[str], delimiter: str
 ) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and cells, blank lines left out."""
-    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    ended = False
+
+    def lines() -> Iterator[str]:
+        nonlocal ended
+        yield from text
+        ended = True
+
+    reader = csv.reader(lines(), delimiter=delimiter)
     try:
         for cells in reader:
+            if ended:
+                # Rows are complete before the next line is asked for, but for one.
+                msg = f"{path} is not a sound table: a quote is never closed."
+                raise DatasetError(msg)
             # A quoted empty cell is a row of one column; blanks alone are none.
             if cells and (len(cells) > 1 or not cells[0] or cells[0].strip()):
                 yield reader.line_num, cells
@@ -78,10 +89,7 @@ def _parse_rows(
         )
         raise DatasetError(msg) from error
     except csv.Error as error:
-        msg = (
-            f"{path} is not a sound table: line {reader.line_num}: {error}. Look for "
-            "a quote that is never closed."
-        )
+        msg = f"{path}, line {reader.line_num}: {error}."
         raise DatasetError(msg) from error
 
 
@@ -89,10 +97,9 @@ def _unpack(path: Path, options: ReadOptions) -> bytes:
     """The text of a compressed table, as far as the budget goes."""
     content = io.BytesIO()
     is_gzip = path.suffix.lower() == ".gz"
-    with reading(path, "a compressed table"):
-        for chunk in _unpack_gzip(path) if is_gzip else _unpack_zstd(path):
-            options.budget.take(path, len(chunk))
-            content.write(chunk)
+    for chunk in _unpack_gzip(path) if is_gzip else _unpack_zstd(path):
+        options.budget.take(path, len(chunk))
+        content.write(chunk)
     return content.getvalue()
 
 
@@ -103,7 +110,7 @@ def _unpack_gzip(path: Path) -> Iterator[bytes]:
 
 def _unpack_zstd(path: Path) -> Iterator[bytes]:
     """Frame by frame; readers of zstandard take a file that is cut short for whole."""
-    zstandard = import_extra("zstandard", "io", path)
+    zstandard = import_extra("zstandard", "io", f"Reading {path}")
     engine = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
     frame = engine.decompressobj()
     with path.open("rb") as stream:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -58,6 +58,8 @@ class ReadOptions:
     # What becomes of text among the features; without either it is refused.
     encode: Encode | None = None
     drop: Drop | None = None
+    # Whether cells may be missing while others in their row are not.
+    holes: bool = False
     # Shared by all files of a call.
     budget: Budget = field(default_factory=Budget)
 
@@ -111,36 +113,20 @@ class Source:
     samples: TextArray | None = None
 
 
-def as_text(values: npt.NDArray[Any], what: str, budget: Budget) -> TextArray:
-    """Sample names or class names as text; whole numbers without a decimal point.
-
-    `what` names the array in messages: labels and ids must all be there.
-    """
-    flat = np.asarray(values).ravel()
-    if flat.dtype.kind not in "biufUST":
-        msg = f"{what} hold {flat.dtype} values; expected text or numbers."
-        raise DatasetError(msg)
+def text_array(values: Iterable[Any], what: str, budget: Budget) -> TextArray:
+    """Sample names or class names as an array; `what` names them in messages."""
     try:
-        if flat.dtype.kind == "S":
-            flat = np.char.decode(flat, "utf-8")
-        if flat.dtype.kind == "U":
-            _check_code_points(flat)
-        # Few distinct values as a rule: spell each of them once.
-        distinct, position = np.unique(flat, return_inverse=True)
-        spelled = [_spell(value) for value in distinct.tolist()]
-    except UnicodeError as error:
-        msg = f"{what} are not Unicode text ({error})."
+        if isinstance(values, np.ndarray):
+            _check_code_points(values)
+            values = values.ravel().tolist()
+        texts = [_spell(value) for value in values]
+    except (TypeError, UnicodeError) as error:
+        msg = f"{what} are not Unicode text or numbers ({error})."
         raise DatasetError(msg) from error
-    check_unicode(spelled, what)
-    budget.take(what, text_bytes(spelled, flat.size))
-    return np.array(spelled, dtype=np.str_)[position]
-
-
-def text_array(cells: Sequence[str], what: str, budget: Budget) -> TextArray:
-    """Cells as an array, in which every cell takes the room of the longest."""
-    check_unicode(cells, what)
-    budget.take(what, text_bytes(cells, len(cells)))
-    return np.array(cells, dtype=np.str_)
+    check_unicode(texts, what)
+    # Every text takes the room of the longest.
+    budget.take(what, 4 * max(map(len, texts), default=0) * len(texts))
+    return np.array(texts, dtype=np.str_)
 
 
 def check_unicode(texts: Iterable[str], what: str) -> None:
@@ -152,20 +138,25 @@ def check_unicode(texts: Iterable[str], what: str) -> None:
         raise DatasetError(msg) from error
 
 
-def _check_code_points(texts: TextArray) -> None:
+def _check_code_points(texts: npt.NDArray[Any]) -> None:
     """NumPy lets any number pass for a character; Python must not see those."""
+    if texts.dtype.kind != "U" or not texts.nbytes:
+        return
     codes = np.ascontiguousarray(texts, dtype=texts.dtype.newbyteorder("="))
-    if codes.size and codes.itemsize and codes.view(np.uint32).max() > sys.maxunicode:
+    if codes.view(np.uint32).max() > sys.maxunicode:
         msg = f"code point {codes.view(np.uint32).max():#x} is beyond Unicode"
         raise UnicodeError(msg)
 
 
-def text_bytes(texts: Sequence[str], n_copies: int) -> int:
-    """Size of an array of `n_copies` texts among which these are the distinct ones."""
-    return 4 * max(map(len, texts), default=0) * n_copies
-
-
 def _spell(value: object) -> str:
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.17g}"
-    return str(value).strip()
+    """A name as text: that of a whole number has no decimal point."""
+    match value:
+        case None:
+            return ""
+        case bytes():
+            return value.decode("utf-8").strip()
+        case float():
+            return "" if np.isnan(value) else f"{value:.17g}"
+        case str() | int():
+            return str(value).strip()
+    raise TypeError(type(value).__name__)

@@ -8,13 +8,12 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from manyview._typing import FloatArray
 from manyview.datasets._encode import one_hot
-from manyview.datasets._guards import clean_values
 from manyview.datasets._source import (
     ID_NAMES,
     ReadOptions,
@@ -41,7 +40,7 @@ class Table:
     origin : the file, for messages.
     names : of all columns; `named` says whether the file has a header.
     ids, labels : positions of the sample names and the labels, where columns say so.
-    columns : cells by position, of those columns that were read as text.
+    columns : cells by position, of those columns that were not read as numbers.
     numeric : positions of the columns that were read as numbers.
     numbers : (n_rows, n_numeric), those columns.
     line_of : the line of a row, in files that have lines.
@@ -52,7 +51,7 @@ class Table:
     named: bool
     ids: int | None
     labels: int | None
-    columns: Mapping[int, list[str]] = field(default_factory=dict)
+    columns: Mapping[int, list[Any]] = field(default_factory=dict)
     numeric: tuple[int, ...] = ()
     numbers: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     line_of: Callable[[int], int] | None = None
@@ -165,7 +164,7 @@ def split_views(path: Path, table: Table, options: ReadOptions) -> Source:
         view = SourceView(
             name=str(prefix),
             origin=f"{path}, view {prefix!r}",
-            values=np.ascontiguousarray(whole.values[:, columns]),
+            values=whole.values[:, columns],
             ids=whole.ids,
             feature_names=tuple(names[i].partition(".")[2] for i in columns),
         )
@@ -192,7 +191,7 @@ def take_apart(table: Table, name: str, options: ReadOptions) -> Source:
         view = SourceView(
             name=name,
             origin=table.origin,
-            values=clean_values(values, table.origin),
+            values=values,
             ids=sample_ids,
             feature_names=tuple(features) if table.named else None,
         )
@@ -233,11 +232,13 @@ def _is_header(cells: list[str]) -> bool:
     return not all(cell.strip() and as_float(cell) is not None for cell in cells)
 
 
-def _names_rows(cells: list[str]) -> bool:
+def _names_rows(cells: list[Any]) -> bool:
     """Whether all cells are words, there, and different from each other.
 
     Text without a letter is more likely a number that was spelled another way.
     """
+    if not all(isinstance(cell, str) for cell in cells):
+        return False
     is_text = all(as_float(cell) is None and LETTER.search(cell) for cell in cells)
     return is_text and len({*cells}) == len(cells)
 
@@ -247,7 +248,7 @@ def _text(
 ) -> TextArray | None:
     if column is None:
         return None
-    cells = [cell.strip() for cell in table.columns[column]]
+    cells = table.columns[column]
     return text_array(cells, f"{what} of {table.origin}", options.budget)
 
 
