@@ -176,7 +176,7 @@ MALFORMED = {
     "hole in a row": ("a.csv", "x,y\n1,2\n3,\n", "row 2, column 'y' is missing while"),
     "infinite cell": ("a.csv", "x,y\n1,2\n3,-inf\n", "row 2, column 'y' is -inf"),
     "duplicate ids": ("a.csv", "id,x\np,1\nq,2\np,3\n", "'p' occurs twice, in rows 1 "),
-    "empty id": ("a.csv", "id,x\np,1\n,2\n", "the sample id in row 2 is empty"),
+    "empty id": ("a.csv", "id,x\np,1\n,2\n", "the sample in row 2 has no id"),
     "endless cell": ("a.csv", "x\n" + "1" * 200_000, "line 2: field larger than"),
     "unclosed quote": ("a.csv", 'x,y\n1,"2\n3,4\n', "a quote is never closed"),
     "only ids": ("a.csv", "id,kind\np,1\n", "no feature columns", {"labels": "kind"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -24,37 +24,43 @@ def align_sources(
     Rows move only when every view names its samples and `how` allows it, or when all
     come from one file that says which `samples` there are in which order.
     """
-    for view in views:
-        if view.ids is not None:
-            _check_ids(view.origin, view.ids, view.values.shape[0])
     named = [view for view in views if view.ids is not None]
-    nameless = [view for view in views if view.ids is None]
-    if how != "strict" and nameless:
-        msg = (
-            f"align={how!r} needs sample ids in every view, and {nameless[0].origin} "
-            "has none. Name its id column with ids=, or use align='strict'."
-        )
-        raise DatasetError(msg)
-    if samples is not None and how != "intersection":
-        found = {n for v in views if v.ids is not None for n in v.ids.tolist()}
-        ids = np.array([name for name in samples.tolist() if name in found])
-        _check_ids(views[0].origin, ids, ids.size)
-        return tuple(_take(view, ids) for view in views), ids
-    if how == "strict":
+    all_ids = [view.ids for view in views if view.ids is not None]
+    for view, ids in zip(named, all_ids, strict=True):
+        _check_ids(view.origin, ids, view.values.shape[0])
+    if how == "strict" and samples is None:
         _check_same_rows(views)
-        for other in named[1:]:
-            _check_same_ids(named[0], other)
-        return tuple(v.values for v in views), named[0].ids if named else None
-    own = [view.ids for view in views if view.ids is not None]
-    ids = np.array(_common_samples([i.tolist() for i in own], how), dtype=np.str_)
-    if not ids.size:
+        for other, ids in zip(named[1:], all_ids[1:], strict=True):
+            _check_same_ids(named[0].origin, all_ids[0], other.origin, ids)
+        return tuple(v.values for v in views), all_ids[0] if named else None
+    nameless = [view.origin for view in views if view.ids is None]
+    if nameless:
         msg = (
-            f"No sample id occurs in all of {', '.join(v.origin for v in views)}; "
-            f"{views[0].origin} starts with {str(own[0][0])!r}, "
-            f"{views[1].origin} with {str(own[1][0])!r}."
+            f"align={how!r} needs sample ids in every view, and {nameless[0]} has "
+            "none. Name its id column with ids=, or use align='strict'."
         )
         raise DatasetError(msg)
-    return tuple(_take(view, ids) for view in views), ids
+    rows = [
+        _row_of(view.origin, ids.tolist(), 1)
+        for view, ids in zip(views, all_ids, strict=True)
+    ]
+    target = _common_samples(rows, how)
+    if samples is not None and how != "intersection":
+        known = {name for own in rows for name in own}
+        target = [name for name in samples.tolist() if name in known]
+        _row_of(views[0].origin, target, 1)
+    if not target:
+        starts = (
+            f"{view.origin} starts with {next(iter(own))!r}"
+            for view, own in zip(views, rows, strict=True)
+        )
+        msg = f"No sample id occurs in all views: {', '.join(starts)}."
+        raise DatasetError(msg)
+    values = tuple(
+        take_rows(view.values, np.array([own.get(name, -1) for name in target]))
+        for view, own in zip(views, rows, strict=True)
+    )
+    return values, np.array(target, dtype=np.str_)
 
 
 def align_labels(
@@ -132,13 +138,9 @@ def _check_ids(origin: str, ids: TextArray, n_rows: int) -> None:
     if ids.size != n_rows:
         msg = f"{origin} has {ids.size} sample ids for {n_rows} rows."
         raise DatasetError(msg)
-    empty = np.flatnonzero(ids == "")
-    if empty.size:
-        msg = f"{origin}: the sample id in row {empty[0] + 1} is empty."
-        raise DatasetError(msg)
     # Mostly in order, so that sorting takes a tenth of the time of a dictionary.
     ordered = np.sort(ids, kind="stable")
-    if (ordered[1:] == ordered[:-1]).any():
+    if (ordered[1:] == ordered[:-1]).any() or (ordered[:1] == "").any():
         _row_of(origin, ids.tolist(), 1)
 
 
@@ -160,20 +162,20 @@ def _check_same_rows(views: Sequence[SourceView]) -> None:
     raise DatasetError(msg)
 
 
-def _check_same_ids(first: SourceView, other: SourceView) -> None:
-    assert first.ids is not None
-    assert other.ids is not None
-    differs = np.flatnonzero(first.ids != other.ids)
+def _check_same_ids(
+    first_origin: str, first: TextArray, origin: str, ids: TextArray
+) -> None:
+    differs = np.flatnonzero(first != ids)
     if not differs.size:
         return
     row = differs[0]
-    same_set = not np.setxor1d(first.ids, other.ids).size
+    same_set = not np.setxor1d(first, ids).size
     trouble = "the same samples in another order" if same_set else "other samples"
     msg = (
-        f"{other.origin} has {trouble} than {first.origin}: row {row + 1} is "
-        f"{str(other.ids[row])!r}, not {str(first.ids[row])!r}. Pass "
-        "align='intersection' to keep the common samples in the order of the first "
-        "view, or align='missing' to keep all."
+        f"{origin} has {trouble} than {first_origin}: row {row + 1} is "
+        f"{str(ids[row])!r}, not {str(first[row])!r}. Pass align='intersection' to "
+        "keep the common samples in the order of the first view, or align='missing' "
+        "to keep all."
     )
     raise DatasetError(msg)
 
@@ -187,10 +189,14 @@ def _common_samples(all_ids: Sequence[Collection[Any]], how: Alignment) -> list[
     return [name for name in first if name in common]
 
 
-def _row_of(origin: str, ids: Iterable[Hashable], first_row: int) -> dict[Any, int]:
+def _row_of(origin: str, ids: Iterable[Any], first_row: int) -> dict[Any, int]:
     """Rows by sample; messages count them from `first_row` on."""
     row_of: dict[Any, int] = {}
     for row, name in enumerate(ids):
+        # NaN alone differs from itself.
+        if name is None or name != name or name == "":
+            msg = f"{origin}: the sample in row {row + first_row} has no id."
+            raise DatasetError(msg)
         if row_of.setdefault(name, row) != row:
             msg = (
                 f"{origin}: sample id {name!r} occurs twice, in rows "
@@ -198,13 +204,6 @@ def _row_of(origin: str, ids: Iterable[Hashable], first_row: int) -> dict[Any, i
             )
             raise DatasetError(msg)
     return row_of
-
-
-def _take(view: SourceView, ids: TextArray) -> View:
-    """Rows of `view` in the order of `ids`, NaN where it lacks the sample."""
-    assert view.ids is not None
-    row_of = {name: row for row, name in enumerate(view.ids.tolist())}
-    return take_rows(view.values, np.array([row_of.get(i, -1) for i in ids.tolist()]))
 
 
 # Frames in memory
@@ -300,11 +299,6 @@ def _split_ids(name: str, view: Any, column: str | None) -> tuple[Any, list[Any]
     else:
         msg = f"View {name!r} has no index. Name the column with the samples by ids=."
         raise DatasetError(msg)
-    for row, sample in enumerate(ids):
-        # NaN, as only it differs from itself.
-        if sample is None or sample != sample:
-            msg = f"View {name!r}: the sample in row {row} has no id."
-            raise DatasetError(msg)
     return view, ids
 
 
