@@ -197,7 +197,7 @@ def test_damaged_compressed_tables(tmp_path, suffix):
     numbers = np.random.default_rng(0).integers(10**6, size=9999)
     text = "a\n" + "\n".join(map(str, numbers)) + "\n"
     path.write_bytes(pack(text.encode(), suffix)[:-9])
-    with pytest.raises(DatasetError, match=r"as a text table.*EOFError"):
+    with pytest.raises(DatasetError, match=r"as a text table.*(EOFError|Truncated)"):
         read_views(path)
 
 

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from manyview._extras import import_extra
 from manyview.datasets._arrow import parse_csv
@@ -29,10 +29,6 @@ QUICK_MISSING = sorted(
     | {"NaN"}
 )
 CHUNK_BYTES = 1 << 20
-# What zstd may keep of the text behind; its own tools refuse more, too.
-ZSTD_WINDOW = 1 << 27
-# So few, as three of them can stand for 128 kB.
-ZSTD_BYTES = 1 << 10
 
 
 def read_text(path: Path, options: ReadOptions) -> Source:
@@ -96,30 +92,16 @@ def _parse_rows(
 def _unpack(path: Path, options: ReadOptions) -> bytes:
     """The text of a compressed table, as far as the budget goes."""
     content = io.BytesIO()
-    is_gzip = path.suffix.lower() == ".gz"
-    for chunk in _unpack_gzip(path) if is_gzip else _unpack_zstd(path):
-        options.budget.take(path, len(chunk))
-        content.write(chunk)
+    with _open_packed(path) as stream:
+        for chunk in iter(lambda: stream.read(CHUNK_BYTES), b""):
+            options.budget.take(path, len(chunk))
+            content.write(chunk)
     return content.getvalue()
 
 
-def _unpack_gzip(path: Path) -> Iterator[bytes]:
-    with gzip.open(path) as stream:
-        yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
-
-
-def _unpack_zstd(path: Path) -> Iterator[bytes]:
-    """Frame by frame; readers of zstandard take a file that is cut short for whole."""
-    zstandard = import_extra("zstandard", "io", f"Reading {path}")
-    engine = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
-    frame = engine.decompressobj()
-    with path.open("rb") as stream:
-        for packed in iter(lambda: stream.read(ZSTD_BYTES), b""):
-            while packed:
-                if frame.eof:
-                    frame = engine.decompressobj()
-                yield frame.decompress(packed)
-                packed = frame.unused_data if frame.eof else b""
-    if not frame.eof:
-        msg = "the file ends within a frame"
-        raise EOFError(msg)
+def _open_packed(path: Path) -> Any:
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path)
+    # pyarrow notices a file that is cut short, and refuses to look back too far.
+    pyarrow = import_extra("pyarrow", "io", f"Reading {path}")
+    return pyarrow.input_stream(str(path), compression="zstd")
