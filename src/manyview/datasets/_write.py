@@ -163,8 +163,8 @@ def _write_all(
 def _portions(recipe: Recipe, n_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
     """The blocks of `recipe` regrouped to `n_rows` each, views first, then target."""
     waiting: list[npt.NDArray[Any]] | None = None
-    for block in recipe.blocks():
-        arrays: list[npt.NDArray[Any]] = [*block.views, block.target]
+    for views, target, *_ in recipe.blocks():
+        arrays: list[npt.NDArray[Any]] = [*views, target]
         if waiting is not None:
             arrays = [
                 np.concatenate(pair) for pair in zip(waiting, arrays, strict=True)
