@@ -18,9 +18,8 @@ from manyview.datasets._source import (
     ID_NAMES,
     ReadOptions,
     Source,
-    SourceLabels,
     SourceView,
-    text_array,
+    make_source,
 )
 from manyview.exceptions import DatasetError
 
@@ -86,22 +85,20 @@ def source_from_variables(
     if options.only_labels:
         rest = [name for name in variables if name != ids_name]
         labels_name = _label_name(path, rest, options)
-    ids = labels = None
-    if ids_name in variables:
-        ids = text_array(variables[ids_name], f"Sample ids of {path}", options.budget)
-    if labels_name in variables:
-        text = text_array(variables[labels_name], f"Labels of {path}", options.budget)
-        labels = SourceLabels(origin=str(path), values=text, ids=ids)
-    views = tuple(
+    by_name: dict[str | None, Any] = {**variables}
+    views = [
         SourceView(
-            name=name,
-            origin=f"{path}, variable {name!r}",
-            values=variables[name],
-            ids=ids,
+            name=name, origin=f"{path}, variable {name!r}", values=variables[name]
         )
         for name in names
+    ]
+    return make_source(
+        str(path),
+        views,
+        options,
+        ids=by_name.get(ids_name),
+        labels=by_name.get(labels_name),
     )
-    return Source(views=views, labels=labels)
 
 
 def _view_names(

@@ -14,8 +14,6 @@ from manyview.datasets._read_arrays import source_from_variables
 from manyview.datasets._source import ReadOptions, Source
 from manyview.exceptions import DatasetError
 
-Variables = dict[str, Any]
-
 
 def read_mat(path: Path, options: ReadOptions) -> Source:
     """Read the views of a MATLAB file: the entries of its cell array, or its matrices.
@@ -23,21 +21,24 @@ def read_mat(path: Path, options: ReadOptions) -> Source:
     With one cell array of matrices its entries are the views, else every matrix that
     is not a vector.
     """
-    variables = _load(path, options.budget)
-    if options.only_labels:
-        matrices = {k: v for k, v in variables.items() if not isinstance(v, list)}
-        return source_from_variables(path, matrices, options)
+    with path.open("rb") as stream:
+        is_hdf5 = stream.read(16).startswith((b"MATLAB 7.3", b"\x89HDF"))
+    # Matrices by name, cell arrays of matrices as lists; anything else is left out.
+    variables = (_load_hdf5 if is_hdf5 else load_mat5)(path, options.budget)
     cells = [name for name, value in variables.items() if isinstance(value, list)]
+    if options.only_labels:
+        matrices = {name: v for name, v in variables.items() if name not in cells}
+        return source_from_variables(path, matrices, options)
     chosen = options.variables
     if chosen is None and len(cells) > 1:
         msg = f"{path} has several cell arrays, {cells}; choose with variables=."
         raise DatasetError(msg)
     chosen = tuple(cells) if chosen is None else chosen
-    flat: Variables = {}
+    flat: dict[str, Any] = {}
     views: list[str] = []
     for name, value in variables.items():
         entries = {name: value}
-        if isinstance(value, list):
+        if name in cells:
             entries = {f"{name}_{i}": entry for i, entry in enumerate(value)}
         flat |= entries
         views += entries if name in chosen else ()
@@ -47,23 +48,12 @@ def read_mat(path: Path, options: ReadOptions) -> Source:
     return source_from_variables(path, flat, picked)
 
 
-def _load(path: Path, budget: Budget) -> Variables:
-    """Matrices by name, cell arrays of matrices as lists; anything else is left out."""
-    with path.open("rb") as stream:
-        start = stream.read(16)
-    if start.startswith((b"MATLAB 7.3", b"\x89HDF")):
-        return _load_hdf5(path, budget)
-    return load_mat5(path, budget)
-
-
-# version 7.3
-
-
-def _load_hdf5(path: Path, budget: Budget) -> Variables:
+def _load_hdf5(path: Path, budget: Budget) -> dict[str, Any]:
+    """What a file of version 7.3 holds."""
     h5py = import_extra("h5py", "io", f"Reading {path}")
+    variables: dict[str, Any] = {}
     with h5py.File(path, "r") as content:
         check_item(path, content)
-        variables: Variables = {}
         for name in content:
             if name.startswith("#") or content.get(name, getclass=True) is None:
                 continue
@@ -71,14 +61,14 @@ def _load_hdf5(path: Path, budget: Budget) -> Variables:
             if _matlab_class(item) == "cell":
                 budget.take(path, item.nbytes)
                 entries = (content[pointer] for pointer in item[()].T.ravel(order="F"))
-                matrices = [_hdf5_matrix(path, entry, budget) for entry in entries]
-                if matrices and all(m is not None for m in matrices):
-                    variables[name] = matrices
-                continue
-            matrix = _hdf5_matrix(path, item, budget)
-            if matrix is not None:
-                variables[name] = matrix
-        return variables
+                found: Any = [_hdf5_matrix(path, entry, budget) for entry in entries]
+                is_sound = found and all(matrix is not None for matrix in found)
+            else:
+                found = _hdf5_matrix(path, item, budget)
+                is_sound = found is not None
+            if is_sound:
+                variables[name] = found
+    return variables
 
 
 def _matlab_class(item: Any) -> str:

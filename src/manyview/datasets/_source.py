@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -111,6 +111,24 @@ class Source:
     views: tuple[SourceView, ...] = ()
     labels: SourceLabels | None = None
     samples: TextArray | None = None
+
+
+def make_source(
+    origin: str,
+    views: Iterable[SourceView],
+    options: ReadOptions,
+    *,
+    ids: Iterable[Any] | None = None,
+    labels: Iterable[Any] | None = None,
+) -> Source:
+    """A source whose views and labels belong to the samples `ids`."""
+    names = found = None
+    if ids is not None:
+        names = text_array(ids, f"Sample ids of {origin}", options.budget)
+    if labels is not None:
+        classes = text_array(labels, f"Labels of {origin}", options.budget)
+        found = SourceLabels(origin=origin, values=classes, ids=names)
+    return Source(views=tuple(replace(view, ids=names) for view in views), labels=found)
 
 
 def text_array(values: Iterable[Any], what: str, budget: Budget) -> TextArray:

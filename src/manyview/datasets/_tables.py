@@ -18,11 +18,9 @@ from manyview.datasets._source import (
     ID_NAMES,
     ReadOptions,
     Source,
-    SourceLabels,
     SourceView,
-    TextArray,
+    make_source,
     stem_of,
-    text_array,
 )
 from manyview.exceptions import DatasetError
 
@@ -161,11 +159,11 @@ def split_views(path: Path, table: Table, options: ReadOptions) -> Source:
     views = []
     for prefix in dict.fromkeys(prefixes):
         columns = [i for i, other in enumerate(prefixes) if other == prefix]
-        view = SourceView(
+        view = replace(
+            whole,
             name=str(prefix),
             origin=f"{path}, view {prefix!r}",
             values=whole.values[:, columns],
-            ids=whole.ids,
             feature_names=tuple(names[i].partition(".")[2] for i in columns),
         )
         views.append(view)
@@ -182,25 +180,24 @@ def take_apart(table: Table, name: str, options: ReadOptions) -> Source:
         texts = [i for i in rest if i in table.columns]
         ids = next((i for i in texts if _names_rows(table.columns[i])), None)
         rest = [i for i in rest if i != ids]
-    sample_ids = _text(table, ids, "Sample ids", options)
     views = []
     if options.only_labels:
         labels = _only_label(table, rest) if labels is None else labels
     else:
         features, values = _as_features(table, rest, options)
-        view = SourceView(
-            name=name,
-            origin=table.origin,
-            values=values,
-            ids=sample_ids,
-            feature_names=tuple(features) if table.named else None,
+        names = tuple(features) if table.named else None
+        views.append(
+            SourceView(
+                name=name, origin=table.origin, values=values, feature_names=names
+            )
         )
-        views.append(view)
-    classes = _text(table, labels, "Labels", options)
-    found = None
-    if classes is not None:
-        found = SourceLabels(origin=table.origin, values=classes, ids=sample_ids)
-    return Source(views=tuple(views), labels=found)
+    return make_source(
+        table.origin,
+        views,
+        options,
+        ids=None if ids is None else table.columns[ids],
+        labels=None if labels is None else table.columns[labels],
+    )
 
 
 def as_float(cell: str) -> float | None:
@@ -241,15 +238,6 @@ def _names_rows(cells: list[Any]) -> bool:
         return False
     is_text = all(as_float(cell) is None and LETTER.search(cell) for cell in cells)
     return is_text and len({*cells}) == len(cells)
-
-
-def _text(
-    table: Table, column: int | None, what: str, options: ReadOptions
-) -> TextArray | None:
-    if column is None:
-        return None
-    cells = table.columns[column]
-    return text_array(cells, f"{what} of {table.origin}", options.budget)
 
 
 def _only_label(table: Table, rest: list[int]) -> int:
