@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from manyview._arrays import check_sparse
+from manyview._arrays import as_array
 from manyview._extras import MissingExtraError
 from manyview._views import stored_row, suspicious_rows
 from manyview.datasets._model import View
@@ -90,44 +90,25 @@ class Budget:
 
 
 def clean_values(
-    values: Any, origin: str, columns: tuple[str, ...] | None, *, holes: bool
+    values: Any, name: str, columns: tuple[str, ...] | None, *, holes: bool
 ) -> View:
-    """A matrix of floating-point numbers, finite but for missing rows and `holes`."""
-    trouble = ""
-    if values.ndim != 2:
-        expected = "expected (n_samples, n_features), also for a single feature"
-        trouble = f"has shape {values.shape}; {expected}"
-    elif 0 in values.shape:
-        trouble = f"has shape {values.shape}: there is nothing to cluster"
-    elif values.dtype.kind not in "biuf":
-        trouble = f"holds {values.dtype} values; expected real numbers"
-    if trouble:
-        msg = f"{origin} {trouble}."
-        raise DatasetError(msg)
-    if isinstance(values, np.memmap):
+    """A view of floating-point numbers, finite but for missing rows and `holes`."""
+    array = as_array(values, name)
+    if array is None or not array.shape[0]:
+        msg = f"View {name!r} has no rows: there is nothing to cluster."
+        raise ViewError(msg)
+    if isinstance(array, np.memmap):
         # Not read yet; the estimator will look at the values.
-        return values
-    cleaned: View = values
-    if not isinstance(values, np.ndarray):
-        from scipy.sparse import csr_array
-
-        try:
-            cleaned = csr_array(check_sparse(values))
-        except ValueError as error:
-            msg = f"{origin} is not a sound sparse matrix: {error}."
-            raise DatasetError(msg) from error
-    if cleaned.dtype not in (np.float32, np.float64):
-        cleaned = cleaned.astype(np.float64)
-    if isinstance(cleaned, np.ndarray):
-        cleaned = np.ascontiguousarray(cleaned)
-    else:
-        cleaned.sum_duplicates()
-    _check_cells(cleaned, origin, columns, holes)
-    return cleaned
+        return array
+    if isinstance(array, np.ndarray):
+        dtype = np.float32 if array.dtype == np.float32 else np.float64
+        array = np.ascontiguousarray(array, dtype=dtype)
+    _check_cells(array, name, columns, holes)
+    return array
 
 
 def _check_cells(
-    values: View, origin: str, columns: tuple[str, ...] | None, holes: bool
+    values: View, view: str, columns: tuple[str, ...] | None, holes: bool
 ) -> None:
     """Refuse infinite cells and, unless `holes` are allowed, missing ones.
 
@@ -141,7 +122,7 @@ def _check_cells(
         first = column = int(bad.argmax())
         if not isinstance(values, np.ndarray):
             column = int(values.indices[values.indptr[row] + first])
-        name = repr(columns[column]) if columns else str(column + 1)
+        feature = repr(columns[column]) if columns else str(column + 1)
         trouble = f"is {cells[first]}. Expected a finite number."
         if np.isnan(cells[first]):
             trouble = (
@@ -149,5 +130,5 @@ def _check_cells(
                 "whole row empty (NaN) to say that the sample lacks this view, or "
                 "read with missing='keep' and impute with manyview.ViewImputer."
             )
-        msg = f"{origin}: row {row + 1}, column {name} {trouble}"
-        raise DatasetError(msg)
+        msg = f"View {view!r}: row {row + 1}, column {feature} {trouble}"
+        raise ViewError(msg)

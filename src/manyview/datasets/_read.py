@@ -268,7 +268,7 @@ def read_source(path: Path, options: ReadOptions, *, isolate: bool = False) -> S
 def _checked(view: SourceView, options: ReadOptions) -> SourceView:
     columns = view.feature_names
     check_unicode((view.name, *(columns or ())), f"Names in {view.origin}")
-    values = clean_values(view.values, view.origin, columns, holes=options.holes)
+    values = clean_values(view.values, view.name, columns, holes=options.holes)
     return replace(view, values=values)
 
 

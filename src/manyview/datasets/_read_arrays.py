@@ -85,7 +85,7 @@ def source_from_variables(
     if options.only_labels:
         rest = [name for name in variables if name != ids_name]
         labels_name = _label_name(path, rest, options)
-    by_name: dict[str | None, Any] = {**variables}
+    by_name: dict[str | None, Any] = dict(variables.items())
     views = [
         SourceView(
             name=name, origin=f"{path}, variable {name!r}", values=variables[name]
