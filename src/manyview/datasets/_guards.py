@@ -27,6 +27,8 @@ HARMLESS_BYTES = 64 * 2**20
 MOST_EXPANSION = 200
 # Sparse files say nothing about empty rows and columns: a small one may claim so many.
 HARMLESS_SIDE = 2**20
+# Real HDF5 files have hundreds.
+MOST_ITEMS = 100_000
 
 
 @contextmanager
@@ -87,6 +89,47 @@ class Budget:
                 )
                 raise DatasetError(msg)
         self.take(origin, 8 * n_rows)
+
+
+def check_hdf5(path: Path, item: Any) -> int:
+    """Refuse an item of an HDF5 file any part of which lies in another file.
+
+    Links, external storage and virtual data sets let the content of other files pass
+    for that of this one. Returns the size of all data in memory, as far as it is known
+    before reading.
+    """
+    import h5py
+
+    waiting, seen, n_bytes = [item], set(), 0
+    while waiting:
+        item = waiting.pop()
+        info = h5py.h5o.get_info(item.id)
+        if info.addr in seen:
+            # Groups may hold each other.
+            continue
+        seen.add(info.addr)
+        if len(seen) > MOST_ITEMS:
+            msg = f"{path} has more than {MOST_ITEMS} items, so it was not opened."
+            raise DatasetError(msg)
+        trouble = ""
+        if isinstance(item, h5py.Dataset):
+            n_bytes += item.nbytes
+            if item.id.get_create_plist().get_external_count():
+                trouble = f"{item.name} keeps its data in another file"
+            elif item.is_virtual:
+                trouble = f"{item.name} is a virtual data set"
+        elif isinstance(item, h5py.Group):
+            for name in item:
+                link = item.get(name, getlink=True)
+                if isinstance(link, h5py.HardLink):
+                    waiting.append(item[name])
+                elif not isinstance(link, h5py.SoftLink):
+                    # Soft links stay in the file, so their ends are seen too.
+                    trouble = f"{name} is a link to another file"
+        if trouble:
+            msg = f"{path}: {trouble}, which is not followed. Copy the data into it."
+            raise DatasetError(msg)
+    return n_bytes
 
 
 def clean_values(

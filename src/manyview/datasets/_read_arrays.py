@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import load_npz as load_sparse
 
 from manyview._extras import import_extra
 from manyview._zarr import check_chunks, check_zarr
@@ -46,8 +47,6 @@ def read_npz(path: Path, options: ReadOptions) -> Source:
     arrays = load_npz(path, str(path), options.budget)
     if options.only_labels or not {"format", "shape"} <= arrays.keys():
         return source_from_variables(path, arrays, options)
-    from scipy.sparse import load_npz as load_sparse
-
     n_rows, n_columns = (int(size) for size in arrays["shape"])
     options.budget.take_sparse(path, n_rows, n_columns)
     return one_view(path, load_sparse(path))

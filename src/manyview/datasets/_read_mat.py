@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from manyview._extras import import_extra
-from manyview.datasets._guards import Budget
-from manyview.datasets._hdf5 import check_item
+from manyview.datasets._guards import Budget, check_hdf5
 from manyview.datasets._read_arrays import source_from_variables
 from manyview.datasets._source import ReadOptions, Source
 from manyview.exceptions import DatasetError
@@ -185,8 +185,6 @@ class _Reader:
         return entries or None
 
     def _sparse(self, shape: tuple[int, ...], parts: list[Element]) -> Any:
-        from scipy.sparse import csc_array
-
         rows, starts, values = (self.numbers(part) for part in parts[:3])
         self.budget.take_sparse(self.path, *shape[:2])
         n_entries = int(starts[-1])
@@ -204,7 +202,7 @@ def _load_hdf5(path: Path, budget: Budget) -> dict[str, Any]:
     h5py = import_extra("h5py", "io", f"Reading {path}")
     variables: dict[str, Any] = {}
     with h5py.File(path, "r") as content:
-        check_item(path, content)
+        check_hdf5(path, content)
         for name in content:
             if name.startswith("#") or content.get(name, getclass=True) is None:
                 continue
@@ -230,10 +228,8 @@ def _matlab_class(item: Any) -> str:
 def _hdf5_matrix(path: Path, item: Any, budget: Budget) -> Any:
     """A dense or sparse matrix with samples in rows again, or None for the rest."""
     # References also reach what no name leads to.
-    check_item(path, item)
+    check_hdf5(path, item)
     if "MATLAB_sparse" in item.attrs:
-        from scipy.sparse import csc_array
-
         n_rows = int(item.attrs["MATLAB_sparse"])
         budget.take_sparse(path, n_rows, item["jc"].size - 1)
         parts = [item[key] for key in ("data", "ir", "jc") if key in item]

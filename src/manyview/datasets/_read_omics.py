@@ -11,7 +11,7 @@ import numpy as np
 from manyview._annotated import matrix_of, pick_matrices
 from manyview._extras import import_extra
 from manyview._names import feature_names
-from manyview.datasets._hdf5 import check_item
+from manyview.datasets._guards import check_hdf5
 from manyview.datasets._source import (
     ReadOptions,
     Source,
@@ -54,7 +54,7 @@ def read_omics(path: Path, options: ReadOptions) -> Source:
         )
 
     with h5py.File(path, "r") as content:
-        options.budget.take(path, check_item(path, content))
+        options.budget.take(path, check_hdf5(path, content))
         groups = _modalities(path, content, options)
         # The whole file is the part None; only in an h5mu it may be without `obs`.
         parts: dict[str | None, Part] = {}
