@@ -45,7 +45,7 @@ def align_sources(
     if samples is not None and how != "intersection":
         known = {*target}
         kept = [name for name in samples.tolist() if name in known]
-        target = _index(views[0].origin, kept, None, 1)
+        target = _index(views[0].origin, kept)
     pairs = zip(views, indices, strict=True)
     values = tuple(take_rows(v.values, index.get_indexer(target)) for v, index in pairs)
     return values, np.array(target, dtype=np.str_)
@@ -69,7 +69,7 @@ def align_labels(
         return _labels_by_position(found, n_samples)
     by_id: dict[str, str] = {}
     for labels in found:
-        names = _index(labels.origin, labels.ids, labels.values.size, 1)
+        names = _index(labels.origin, labels.ids, n_rows=labels.values.size)
         for name, label in zip(names, labels.values.tolist(), strict=True):
             if by_id.setdefault(name, label) != label:
                 msg = (
@@ -119,7 +119,9 @@ def _labels_by_position(found: Sequence[SourceLabels], n_samples: int) -> TextAr
     return first.values
 
 
-def _index(origin: str, ids: Any, n_rows: int | None, first_row: int) -> Any:
+def _index(
+    origin: str, ids: Any, *, n_rows: int | None = None, first_row: int = 1
+) -> Any:
     """The samples as an Index of different names; `first_row` is for messages."""
     import pandas as pd
 
@@ -176,7 +178,7 @@ def _check_same_rows(views: Sequence[SourceView]) -> None:
 
 
 def _index_of(view: SourceView) -> Any:
-    return _index(view.origin, view.ids, view.values.shape[0], 1)
+    return _index(view.origin, view.ids, n_rows=view.values.shape[0])
 
 
 def _check_same_ids(first: SourceView, expected: Any, other: SourceView) -> None:
@@ -254,7 +256,7 @@ def align_views(
     split = [_split_ids(name, view, ids) for name, view in named.items()]
     origins = [f"View {name!r}" for name in named]
     indices = [
-        _index(origin, own, None, 0)
+        _index(origin, own, first_row=0)
         for origin, (_, own) in zip(origins, split, strict=True)
     ]
     samples = _common_samples(origins, indices, align)

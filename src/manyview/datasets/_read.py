@@ -58,7 +58,9 @@ class Format:
 
 
 TEXT_SUFFIXES = [kind + packed for packed in ("", *PACKED) for kind in DELIMITERS]
-OMICS = Format("an annotated HDF5 file", read_omics, False, "anndata.io")
+OMICS = Format(
+    "an annotated HDF5 file", read_omics, has_labels=False, library="anndata.io"
+)
 FORMATS = {
     **dict.fromkeys(TEXT_SUFFIXES, Format("a text table", read_text)),
     ".parquet": Format("parquet", read_parquet),
