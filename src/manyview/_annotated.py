@@ -45,13 +45,12 @@ def pick_matrices(
     modalities: Sequence[str] | None, use_rep: UseRep, layer: Layer
 ) -> tuple[Pick, ...]:
     """One pick per view; `modalities` is None for an AnnData by itself."""
-    _check_modalities("use_rep", use_rep, modalities)
-    _check_modalities("layer", layer, modalities)
+    all_reps = _by_modality("use_rep", use_rep, modalities)
+    layers = _by_modality("layer", layer, modalities)
     picks: list[Pick] = []
-    for modality in [None] if modalities is None else modalities:
-        chosen = _of_modality(use_rep, modality)
+    for modality, chosen in all_reps.items():
         reps = [chosen or X] if isinstance(chosen, str | None) else list(chosen)
-        instead = _of_modality(layer, modality)
+        instead = layers[modality]
         for rep in reps:
             slot: Slot = "obsm" if rep != X else "layers" if instead else "X"
             key = instead if slot == "layers" else rep
@@ -85,7 +84,7 @@ def annotated_views(
     views = {}
     for pick in picks:
         own = modalities[pick.modality] if by_modality else data
-        matrix = _matrix(own, pick)
+        matrix = matrix_of(own, pick)
         array = as_array(matrix, pick.view)
         if array is None or array.shape[0] != len(own.obs_names):
             msg = f"{pick.place} is not a matrix with one row per sample."
@@ -112,13 +111,12 @@ def _split_modalities(data: Any) -> tuple[Any, Any]:
     return getattr(data, "mod", None), data.obs_names
 
 
-def _of_modality(option: Any, modality: str | None) -> Any:
-    return option.get(modality) if isinstance(option, Mapping) else option
-
-
-def _check_modalities(name: str, option: Any, modalities: Sequence[str] | None) -> None:
+def _by_modality(
+    name: str, option: Any, modalities: Sequence[str] | None
+) -> dict[str | None, Any]:
+    """The option of every modality, of an AnnData by itself that of None."""
     if not isinstance(option, Mapping):
-        return
+        return dict.fromkeys([None] if modalities is None else modalities, option)
     if modalities is None:
         msg = (
             f"{name}={dict(option)!r} goes by modality, and an AnnData has none. "
@@ -129,26 +127,24 @@ def _check_modalities(name: str, option: Any, modalities: Sequence[str] | None) 
     if unknown:
         msg = f"{name} names modality {unknown[0]!r}; there are {list(modalities)}."
         raise ViewError(msg)
+    return {modality: option.get(modality) for modality in modalities}
 
 
-def _matrix(own: Any, pick: Pick) -> Any:
-    if pick.slot == X:
-        matrix = own.X
-        if matrix is None:
-            msg = f"{pick.place} is empty. Choose a matrix with use_rep= or layer=."
-            raise ViewError(msg)
-    else:
-        entries = getattr(own, pick.slot)
-        if pick.key not in entries:
-            # Newer versions of anndata call X the layer None.
-            there = sorted(key for key in entries if key is not None)
-            msg = (
-                f"There is no {pick.place}; {pick.slot} has {there}. Choose with "
-                "use_rep= (X or a key of obsm) and layer=."
-            )
-            raise ViewError(msg)
-        matrix = entries[pick.key]
-    return stored_matrix(matrix)
+def matrix_of(own: Any, pick: Pick) -> Any:
+    """The matrix that a pick names, of an AnnData or of a file that is laid out so."""
+    if pick.slot == X and own.X is None:
+        msg = f"{pick.place} is empty. Choose a matrix with use_rep= or layer=."
+        raise ViewError(msg)
+    entries = {X: own.X} if pick.slot == X else getattr(own, pick.slot)
+    if pick.key not in entries:
+        # Newer versions of anndata call X the layer None.
+        there = sorted(key for key in entries if key is not None)
+        msg = (
+            f"There is no {pick.place}; {pick.slot} has {there}. Choose with "
+            "use_rep= (X or a key of obsm) and layer=."
+        )
+        raise ViewError(msg)
+    return stored_matrix(entries[pick.key])
 
 
 def _check_unique(own: Any) -> None:

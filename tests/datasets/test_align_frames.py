@@ -89,7 +89,7 @@ def test_anndata_objects_keep_their_kind():
         (
             [pd.DataFrame({"f": [1]}, index=[i]) for i in "ab"],
             {},
-            "No sample is in all of the 2 views",
+            "No sample id occurs in all views; .*'view0' has \\['a'\\]",
         ),
     ],
 )

@@ -10,6 +10,7 @@ import struct
 import time
 import tracemalloc
 import zlib
+from functools import cache
 from pathlib import Path
 
 import h5py
@@ -87,7 +88,7 @@ def test_zarr_with_pickles_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"compressor": {"id": "pickle"}}, "the compressor 'pickle'"),
+        ({"compressor": {"id": "pickle"}}, "the codecs .*'pickle'"),
         ({"filters": [{"id": "pickle"}]}, "the filters"),
         ({"dtype": [["a", "<f8"]]}, "data of type"),
         ({"dtype": "<M8[s]"}, "data of type '<M8"),
@@ -125,9 +126,10 @@ def test_zarr_codecs_of_format_3_are_checked(tmp_path, codec, consolidated):
         top = json.loads(note.read_text())
         content = top | {"consolidated_metadata": {"metadata": {"x": content}}}
     note.write_text(json.dumps(content))
-    refused(tmp_path / "a.zarr", f"the codec '{codec}'")
+    refused(tmp_path / "a.zarr", f"the codecs .*'{codec}'")
 
 
+@cache
 def bomb_chunks():
     zeros = bytes(300 * 2**20)
     blosc = struct.pack("<BBBBIII", 2, 1, 0, 8, 2**31 - 1, 2**20, 32) + bytes(16)

@@ -379,7 +379,7 @@ def test_align_missing(two):
 
 def test_align_without_common_samples(two, tmp_path):
     other = write(tmp_path / "x.csv", "id,y\n1,30\n2,40\n3,10\n")
-    with pytest.raises(DatasetError, match=r"starts with 'p', .* with '1'"):
+    with pytest.raises(DatasetError, match=r"one\.csv has \['p'\], .* has \['1'\]"):
         read_views([two[0], other], align="intersection")
 
 

@@ -192,12 +192,12 @@ def test_compressed_bombs_are_not_unpacked(tmp_path, suffix):
 def test_damaged_compressed_tables(tmp_path, suffix):
     path = tmp_path / f"a.csv{suffix}"
     path.write_bytes(b"id,a\np,1\n")
-    with pytest.raises(DatasetError, match="cannot be read as a compressed table"):
+    with pytest.raises(DatasetError, match="cannot be read as a text table"):
         read_views(path)
     numbers = np.random.default_rng(0).integers(10**6, size=9999)
     text = "a\n" + "\n".join(map(str, numbers)) + "\n"
     path.write_bytes(pack(text.encode(), suffix)[:-9])
-    with pytest.raises(DatasetError, match=r"as a compressed table.*EOFError"):
+    with pytest.raises(DatasetError, match=r"as a text table.*(EOFError|Truncated)"):
         read_views(path)
 
 
@@ -247,7 +247,9 @@ def test_sheets_without_header_or_cells(tmp_path):
     assert read_views(path).feature_names == ()
     with pytest.raises(DatasetError, match="has no cells"):
         read_views(workbook(tmp_path / "b.xlsx", one=[]))
-    with pytest.raises(DatasetError, match="sheet 'one' has no rows below its header"):
+    with pytest.raises(
+        DatasetError, match="sheet 'one' has a header and no rows below it"
+    ):
         read_views(workbook(tmp_path / "c.xlsx", one=[["a", "b"]]))
 
 
@@ -328,7 +330,7 @@ def test_text_is_read_alike_with_and_without_pyarrow(tmp_path, monkeypatch, arro
     if not arrow:
         monkeypatch.setitem(sys.modules, "pyarrow", None)
     else:
-        monkeypatch.setattr(_read_text, "_parse_by_pandas", None)
+        monkeypatch.setattr(_read_text, "read_cells", None)
     data = read_views(table(tmp_path, TRICKY), encode="onehot", missing="keep")
     names = ("dose, mg", "site=lung", "site=skin", "b")
     assert data.feature_names == (names,)

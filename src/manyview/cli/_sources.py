@@ -147,7 +147,7 @@ def _choose_form(paths: Sequence[tuple[str | None, str]]) -> Any:
 
 
 def _by_name(paths: Sequence[tuple[str | None, str]]) -> dict[str, str]:
-    from manyview.datasets._text_file import stem_of
+    from manyview.datasets._source import stem_of
 
     named = {name or stem_of(Path(path)): path for name, path in paths}
     if len(named) < len(paths):

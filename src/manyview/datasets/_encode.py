@@ -11,14 +11,11 @@ from manyview._typing import FloatArray
 
 def one_hot(name: str, cells: Sequence[str | None]) -> tuple[list[str], FloatArray]:
     """Names ``column=value`` and their columns; NaN where the cell is missing."""
-    values = sorted({cell for cell in cells if cell is not None})
-    place = {value: column for column, value in enumerate(values)}
-    encoded = np.zeros((len(cells), len(values)))
-    for row, cell in enumerate(cells):
-        if cell is None:
-            encoded[row] = np.nan
-        else:
-            encoded[row, place[cell]] = 1.0
+    import pandas as pd
+
+    codes, values = pd.factorize(np.array(cells, dtype=object), sort=True)
+    encoded = np.eye(len(values))[codes]
+    encoded[codes < 0] = np.nan
     return [f"{name}={value}" for value in values], encoded
 
 

@@ -78,27 +78,26 @@ def fetch_file(
 
 def _find_present(info: DatasetInfo, folder: Path) -> Path | None:
     """The right file under its own or its upstream name; a wrong one is an error."""
-    digests: dict[Path, str] = {}
-    for name in (info.file, info.upstream):
-        path = folder / (name or info.file)
+    wrong = ""
+    for path in (folder / info.file, folder / (info.upstream or info.file)):
         if not path.is_file():
             continue
         try:
             with path.open("rb") as stream:
-                digests[path] = hashlib.file_digest(stream, "sha256").hexdigest()
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
             msg = f"Cannot read {path}: {error}."
             raise DatasetError(msg) from error
-        if digests[path] == info.sha256:
+        if digest == info.sha256:
             return path
-    for path, digest in digests.items():
         # It may be the user's only copy of something else: never overwrite or delete.
-        msg = (
+        wrong = wrong or (
             f"{path} is not the published {info.title} file: its sha256 is {digest}, "
             f"expected {info.sha256}. Move it away to have the file downloaded, "
             f"or replace it by {info.url}."
         )
-        raise DatasetError(msg)
+    if wrong:
+        raise DatasetError(wrong)
     return None
 
 

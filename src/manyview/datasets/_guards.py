@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from manyview import _extras
-from manyview._arrays import check_sparse
+from manyview._arrays import as_array
+from manyview._extras import MissingExtraError
 from manyview._views import stored_row, suspicious_rows
 from manyview.datasets._model import View
-from manyview.exceptions import DatasetError
+from manyview.exceptions import DatasetError, ViewError
 
 # Data up to this size is read however well it was compressed.
 HARMLESS_BYTES = 64 * 2**20
@@ -27,6 +27,8 @@ HARMLESS_BYTES = 64 * 2**20
 MOST_EXPANSION = 200
 # Sparse files say nothing about empty rows and columns: a small one may claim so many.
 HARMLESS_SIDE = 2**20
+# Real HDF5 files have hundreds.
+MOST_ITEMS = 100_000
 
 
 @contextmanager
@@ -34,21 +36,18 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn whatever a parser throws on a damaged file into one clear error."""
     try:
         yield
-    except DatasetError:
+    except (DatasetError, PermissionError):
         raise
+    except MissingExtraError as error:
+        raise DatasetError(str(error)) from error
+    except ViewError as error:
+        msg = f"{path}: {error}"
+        raise DatasetError(msg) from error
     except Exception as error:
         # Parsers meet damaged bytes with anything from struct.error to AttributeError.
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         msg = f"{path} cannot be read as {kind}; it is damaged or cut short ({reason})."
         raise DatasetError(msg) from error
-
-
-def import_extra(module: str, extra: str, path: Path) -> Any:
-    """Import what reads the file, or say how to install it."""
-    try:
-        return _extras.import_extra(module, extra, f"Reading {path}")
-    except _extras.MissingExtraError as error:
-        raise DatasetError(str(error)) from error
 
 
 @dataclass(slots=True)
@@ -92,47 +91,72 @@ class Budget:
         self.take(origin, 8 * n_rows)
 
 
-def clean_values(values: Any, origin: str) -> View:
-    """Check that a view is a matrix of real numbers, and make them floating-point."""
-    if values.ndim != 2:
-        msg = (
-            f"{origin} has shape {values.shape}; expected (n_samples, n_features), "
-            "also for a single feature."
-        )
-        raise DatasetError(msg)
-    if 0 in values.shape:
-        msg = f"{origin} has shape {values.shape}: there is nothing to cluster."
-        raise DatasetError(msg)
-    if values.dtype.kind not in "biuf":
-        msg = f"{origin} holds {values.dtype} values; expected real numbers."
-        raise DatasetError(msg)
-    is_dense = isinstance(values, np.ndarray)
-    if not is_dense:
-        from scipy.sparse import csr_array
+def check_hdf5(path: Path, item: Any) -> int:
+    """Refuse an item of an HDF5 file any part of which lies in another file.
 
-        try:
-            values = csr_array(check_sparse(values))
-        except ValueError as error:
-            msg = f"{origin} is not a sound sparse matrix: {error}."
-            raise DatasetError(msg) from error
-    if values.dtype not in (np.float32, np.float64):
-        values = values.astype(np.float64)
-    if not is_dense:
-        values.sum_duplicates()
-    cleaned: View = np.ascontiguousarray(values) if is_dense else values
-    return cleaned
+    Links, external storage and virtual data sets let the content of other files pass
+    for that of this one. Returns the size of all data in memory, as far as it is known
+    before reading.
+    """
+    import h5py
+
+    waiting, seen, n_bytes = [item], set(), 0
+    while waiting:
+        item = waiting.pop()
+        info = h5py.h5o.get_info(item.id)
+        if info.addr in seen:
+            # Groups may hold each other.
+            continue
+        seen.add(info.addr)
+        if len(seen) > MOST_ITEMS:
+            msg = f"{path} has more than {MOST_ITEMS} items, so it was not opened."
+            raise DatasetError(msg)
+        trouble = ""
+        if isinstance(item, h5py.Dataset):
+            n_bytes += item.nbytes
+            if item.id.get_create_plist().get_external_count():
+                trouble = f"{item.name} keeps its data in another file"
+            elif item.is_virtual:
+                trouble = f"{item.name} is a virtual data set"
+        elif isinstance(item, h5py.Group):
+            for name in item:
+                link = item.get(name, getlink=True)
+                if isinstance(link, h5py.HardLink):
+                    waiting.append(item[name])
+                elif not isinstance(link, h5py.SoftLink):
+                    # Soft links stay in the file, so their ends are seen too.
+                    trouble = f"{name} is a link to another file"
+        if trouble:
+            msg = f"{path}: {trouble}, which is not followed. Copy the data into it."
+            raise DatasetError(msg)
+    return n_bytes
 
 
-def check_cells(
-    values: View, origin: str, columns: tuple[str, ...], *, holes: bool
+def clean_values(
+    values: Any, name: str, columns: tuple[str, ...] | None, *, holes: bool
+) -> View:
+    """A view of floating-point numbers, finite but for missing rows and `holes`."""
+    array = as_array(values, name)
+    if array is None or not array.shape[0]:
+        msg = f"View {name!r} has no rows: there is nothing to cluster."
+        raise ViewError(msg)
+    if isinstance(array, np.memmap):
+        # Not read yet; the estimator will look at the values.
+        return array
+    if isinstance(array, np.ndarray):
+        dtype = np.float32 if array.dtype == np.float32 else np.float64
+        array = np.ascontiguousarray(array, dtype=dtype)
+    _check_cells(array, name, columns, holes)
+    return array
+
+
+def _check_cells(
+    values: View, view: str, columns: tuple[str, ...] | None, holes: bool
 ) -> None:
     """Refuse infinite cells and, unless `holes` are allowed, missing ones.
 
     A row of NaN is no hole: the sample lacks this view.
     """
-    if isinstance(values, np.memmap):
-        # Not read yet; the estimator will look at the values.
-        return
     for row in suspicious_rows(values, slice(0, values.shape[0])):
         cells = stored_row(values, row)
         bad = np.isinf(cells) if holes else ~np.isfinite(cells)
@@ -141,7 +165,7 @@ def check_cells(
         first = column = int(bad.argmax())
         if not isinstance(values, np.ndarray):
             column = int(values.indices[values.indptr[row] + first])
-        name = repr(columns[column]) if columns else str(column + 1)
+        feature = repr(columns[column]) if columns else str(column + 1)
         trouble = f"is {cells[first]}. Expected a finite number."
         if np.isnan(cells[first]):
             trouble = (
@@ -149,5 +173,5 @@ def check_cells(
                 "whole row empty (NaN) to say that the sample lacks this view, or "
                 "read with missing='keep' and impute with manyview.ViewImputer."
             )
-        msg = f"{origin}: row {row + 1}, column {name} {trouble}"
-        raise DatasetError(msg)
+        msg = f"View {view!r}: row {row + 1}, column {feature} {trouble}"
+        raise ViewError(msg)

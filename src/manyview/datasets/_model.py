@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from manyview._typing import IntArray
 from manyview.exceptions import DatasetError
 
-if TYPE_CHECKING:
-    # scipy.sparse doubles the import time of this package; most data is dense.
-    from scipy.sparse import csr_array
-
-    View: TypeAlias = npt.NDArray[Any] | csr_array
-else:
-    View: TypeAlias = Any
+View: TypeAlias = npt.NDArray[Any] | csr_array
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)

@@ -22,10 +22,6 @@ from manyview.datasets._guards import Budget
 from manyview.datasets._source import ReadOptions
 from manyview.exceptions import DatasetError
 
-# Formats whose libraries are not at ease with damaged files.
-PROBED = frozenset({".mat", ".h5ad", ".h5mu", ".zarr"})
-# What their readers import, to be there before the clock starts.
-MODULES = {".mat": "h5py", ".h5ad": "anndata.io", ".h5mu": "anndata.io"}
 BASE_SECONDS = 10.0
 # The slowest honest files, many small gzip chunks, are read twice as fast.
 BYTES_PER_SECOND = 4e6
@@ -36,9 +32,6 @@ REFUSED = 3
 
 def probe(path: Path, options: ReadOptions) -> None:
     """Raise `DatasetError` if a child cannot read the file within its limits."""
-    if not path.exists():
-        # The reader will say so.
-        return
     budget = Budget()
     budget.open(path)
     seconds = BASE_SECONDS + budget.stored / BYTES_PER_SECOND
@@ -101,22 +94,20 @@ def _limit_memory(allowed: int) -> None:
 
 
 def _main(path: Path, options: str) -> int:
-    from manyview.datasets._read import read_source
+    from manyview.datasets._read import FORMATS, read_source
 
-    given = json.loads(options)
-    if given["variables"] is not None:
-        given["variables"] = tuple(given["variables"])
     budget = Budget()
     budget.open(path)
     warnings.simplefilter("ignore")
-    for module in ("h5py", "scipy.sparse", MODULES.get(path.suffix.lower(), "zarr")):
+    # What the reader imports is to be there before the clock starts.
+    for module in ("scipy.sparse", str(FORMATS[path.suffix.lower()].library)):
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     _limit_memory(budget.allowed)
     sys.stdout.write(f"{READY}\n")
     sys.stdout.flush()
     try:
-        read_source(path, ReadOptions(**given))
+        read_source(path, ReadOptions(**json.loads(options)))
     except (DatasetError, MemoryError) as error:
         sys.stdout.write(str(error) or f"{path} takes more memory than it should.")
         return REFUSED

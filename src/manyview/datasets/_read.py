@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -16,43 +17,62 @@ from manyview.datasets._align import (
     encode_labels,
 )
 from manyview.datasets._arrow import read_parquet
-from manyview.datasets._guards import check_cells
+from manyview.datasets._guards import clean_values, reading
 from manyview.datasets._model import MultiViewData
-from manyview.datasets._probe import PROBED, probe
+from manyview.datasets._probe import probe
 from manyview.datasets._read_arrays import read_npy, read_npz, read_zarr
 from manyview.datasets._read_excel import read_excel
 from manyview.datasets._read_mat import read_mat
 from manyview.datasets._read_mtx import read_mtx
-from manyview.datasets._read_omics import OMICS, read_omics
-from manyview.datasets._read_text import read_text
+from manyview.datasets._read_omics import read_omics
+from manyview.datasets._read_text import DELIMITERS, read_text
 from manyview.datasets._source import (
+    PACKED,
     Drop,
     Encode,
     ReadOptions,
     Source,
     SourceView,
     check_unicode,
+    stem_of,
+    suffix_of,
 )
-from manyview.datasets._text_file import DELIMITERS, PACKED, stem_of, suffix_of
 from manyview.exceptions import DatasetError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How files of a format are read.
+
+    kind : what it is called in messages.
+    has_labels : whether labels can be read from it without views.
+    library : the module that reads it, if damaged files make it hang or crash.
+    """
+
+    kind: str
+    read: Callable[[Path, ReadOptions], Source]
+    has_labels: bool = True
+    library: str | None = None
+
+
 TEXT_SUFFIXES = [kind + packed for packed in ("", *PACKED) for kind in DELIMITERS]
-READERS: dict[str, Callable[[Path, ReadOptions], Source]] = {
-    **dict.fromkeys(TEXT_SUFFIXES, read_text),
-    ".parquet": read_parquet,
-    ".xlsx": read_excel,
-    ".npy": read_npy,
-    ".npz": read_npz,
-    ".mtx": read_mtx,
-    ".mat": read_mat,
-    ".h5ad": read_omics,
-    ".h5mu": read_omics,
-    ".zarr": read_zarr,
+OMICS = Format(
+    "an annotated HDF5 file", read_omics, has_labels=False, library="anndata.io"
+)
+FORMATS = {
+    **dict.fromkeys(TEXT_SUFFIXES, Format("a text table", read_text)),
+    ".parquet": Format("parquet", read_parquet),
+    ".xlsx": Format("an Excel workbook", read_excel),
+    ".npy": Format("npy", read_npy),
+    ".npz": Format("npz", read_npz),
+    ".mtx": Format("Matrix Market", read_mtx, has_labels=False),
+    ".mat": Format("a MATLAB file", read_mat, library="h5py"),
+    ".h5ad": OMICS,
+    ".h5mu": OMICS,
+    ".zarr": Format("zarr", read_zarr, has_labels=False, library="zarr"),
 }
-# Labels alone are not read from these.
-VIEWS_ONLY = frozenset({".mtx", ".zarr", *OMICS})
 
 
 def read_views(
@@ -165,6 +185,7 @@ def read_views(
         layer=layer,
         encode=encode,
         drop=drop,
+        holes=missing == "keep",
     )
     names, paths = _list_paths(sources)
     _check_applies(options, paths)
@@ -177,10 +198,6 @@ def read_views(
             )
             raise DatasetError(msg)
     views = [view for source in found for view in source.views]
-    for view in views:
-        columns = view.feature_names or ()
-        check_unicode((view.name, *columns), f"Names in {view.origin}")
-        check_cells(view.values, view.origin, columns, holes=missing == "keep")
     samples = found[0].samples if len(found) == 1 else None
     values, sample_ids = align_sources(views, align, samples)
     if labels_file is not None:
@@ -239,33 +256,40 @@ def _list_paths(
 
 
 def read_source(path: Path, options: ReadOptions, *, isolate: bool = False) -> Source:
-    """What one file holds."""
-    if isolate and path.suffix.lower() in PROBED:
+    """What one file holds, with values that were checked."""
+    form = _format_of(path, options)
+    if isolate and form.library:
         probe(path, options)
-    reader = READERS[_checked_suffix(path, options)]
     options.budget.open(path)
-    return reader(path, options)
+    with reading(path, form.kind):
+        source = form.read(path, options)
+        views = tuple(_checked(view, options) for view in source.views)
+        return replace(source, views=views)
 
 
-def _checked_suffix(path: Path, options: ReadOptions) -> str:
-    """The suffix of an existing, non-empty file that can be read."""
+def _checked(view: SourceView, options: ReadOptions) -> SourceView:
+    columns = view.feature_names
+    check_unicode((view.name, *(columns or ())), f"Names in {view.origin}")
+    values = clean_values(view.values, view.name, columns, holes=options.holes)
+    return replace(view, values=values)
+
+
+def _format_of(path: Path, options: ReadOptions) -> Format:
+    """The format of an existing, non-empty file."""
     suffix = suffix_of(path)
-    known = [s for s in READERS if not (options.only_labels and s in VIEWS_ONLY)]
-    if path.is_dir():
-        if suffix == ".zarr" and suffix in known:
-            return suffix
-        msg = f"{path} is a folder; pass the files in it."
-        raise DatasetError(msg)
-    if not path.is_file():
-        msg = f"{path} does not exist."
-        raise DatasetError(msg)
-    if suffix not in known:
-        msg = f"{path} has suffix {suffix!r}; expected one of {', '.join(known)}."
-        raise DatasetError(msg)
-    if not path.stat().st_size:
-        msg = f"{path} is empty (0 bytes)."
-        raise DatasetError(msg)
-    return suffix
+    known = [s for s, f in FORMATS.items() if f.has_labels or not options.only_labels]
+    if not path.exists():
+        trouble = "does not exist"
+    elif path.is_dir() and suffix != ".zarr":
+        trouble = "is a folder; pass the files in it"
+    elif suffix not in known:
+        trouble = f"has suffix {suffix!r}; expected one of {', '.join(known)}"
+    elif path.is_dir() or path.stat().st_size:
+        return FORMATS[suffix]
+    else:
+        trouble = "is empty (0 bytes)"
+    msg = f"{path} {trouble}."
+    raise DatasetError(msg)
 
 
 def _check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
@@ -276,7 +300,7 @@ def _check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 def _check_applies(options: ReadOptions, paths: Sequence[Path]) -> None:
     """Options for annotated files alone would silently do nothing for others."""
-    applies = any(path.suffix.lower() in OMICS for path in paths)
+    applies = any(FORMATS.get(suffix_of(path)) is OMICS for path in paths)
     for name, value in (("use_rep", options.use_rep), ("layer", options.layer)):
         if value is not None and not applies:
             msg = f"{name}={value!r} is for .h5ad and .h5mu files, and there is none."

@@ -10,17 +10,17 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import load_npz as load_sparse
 
+from manyview._extras import import_extra
 from manyview._zarr import check_chunks, check_zarr
-from manyview.datasets._guards import Budget, clean_values, import_extra, reading
-from manyview.datasets._model import View
+from manyview.datasets._guards import Budget
 from manyview.datasets._source import (
     ID_NAMES,
     ReadOptions,
     Source,
-    SourceLabels,
     SourceView,
-    as_text,
+    make_source,
 )
 from manyview.exceptions import DatasetError
 
@@ -30,49 +30,41 @@ MAP_BYTES = 64 * 2**20
 
 def read_npy(path: Path, options: ReadOptions) -> Source:
     """Read one view; a big file stays on disk as a read-only memory map."""
-    if options.only_labels:
-        labels = {path.stem: _load_npy(path, options.budget)}
-        return source_from_variables(path, labels, replace(options, labels=path.stem))
-    if path.stat().st_size <= MAP_BYTES:
-        values = _load_npy(path, options.budget)
-        return one_view(path, clean_values(values, str(path)))
-    mapped = _load_npy(path, options.budget, mapped=True)
-    # The estimator will look at the values; here only the header is checked.
-    clean_values(mapped[:1], str(path))
-    return one_view(path, mapped)
+    mapped = path.stat().st_size > MAP_BYTES and not options.only_labels
+    with path.open("rb") as stream:
+        n_bytes = _check_header(stream, path.stat().st_size, str(path))
+    if not mapped:
+        options.budget.take(path, n_bytes)
+    values = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    if not options.only_labels:
+        return one_view(path, values)
+    named = replace(options, labels=path.stem)
+    return source_from_variables(path, {path.stem: values}, named)
 
 
 def read_npz(path: Path, options: ReadOptions) -> Source:
     """Read every matrix of an npz as a view, or the one sparse matrix it holds."""
-    with reading(path, "npz"):
-        arrays = load_npz(path, str(path), options.budget)
+    arrays = load_npz(path, str(path), options.budget)
     if options.only_labels or not {"format", "shape"} <= arrays.keys():
         return source_from_variables(path, arrays, options)
-    from scipy.sparse import load_npz as load_sparse
-
-    with reading(path, "sparse npz"):
-        n_rows, n_columns = (int(size) for size in arrays["shape"])
-        options.budget.take_sparse(path, n_rows, n_columns)
-        return one_view(path, clean_values(load_sparse(path), str(path)))
+    n_rows, n_columns = (int(size) for size in arrays["shape"])
+    options.budget.take_sparse(path, n_rows, n_columns)
+    return one_view(path, load_sparse(path))
 
 
 def read_zarr(path: Path, options: ReadOptions) -> Source:
     """Read a zarr array, or every matrix of a zarr group as a view."""
-    zarr = import_extra("zarr", "io", path)
-    arrays = check_zarr(path)
+    zarr = import_extra("zarr", "io", f"Reading {path}")
     read = {}
-    with reading(path, "zarr"):
-        for name, array in arrays.items():
-            options.budget.take(path, array.n_bytes)
-            check_chunks(array)
-            stored = zarr.open_array(
-                str(array.path), mode="r", zarr_format=array.format
-            )
-            read[name or path.stem] = np.asarray(stored[...])
+    for name, array in check_zarr(path).items():
+        options.budget.take(path, array.n_bytes)
+        check_chunks(array)
+        stored = zarr.open_array(str(array.path), mode="r", zarr_format=array.format)
+        read[name or path.stem] = np.asarray(stored[...])
     return source_from_variables(path, read, options)
 
 
-def one_view(path: Path, values: View) -> Source:
+def one_view(path: Path, values: Any) -> Source:
     """A file that holds one matrix and no names."""
     return Source(views=(SourceView(name=path.stem, origin=str(path), values=values),))
 
@@ -92,22 +84,20 @@ def source_from_variables(
     if options.only_labels:
         rest = [name for name in variables if name != ids_name]
         labels_name = _label_name(path, rest, options)
-    ids = labels = None
-    if ids_name in variables:
-        ids = as_text(variables[ids_name], f"Sample ids of {path}", options.budget)
-    if labels_name in variables:
-        text = as_text(variables[labels_name], f"Labels of {path}", options.budget)
-        labels = SourceLabels(origin=str(path), values=text, ids=ids)
-    views = tuple(
+    by_name: dict[str | None, Any] = dict(variables.items())
+    views = [
         SourceView(
-            name=name,
-            origin=f"{path}, variable {name!r}",
-            values=clean_values(variables[name], f"{path}, variable {name!r}"),
-            ids=ids,
+            name=name, origin=f"{path}, variable {name!r}", values=variables[name]
         )
         for name in names
+    ]
+    return make_source(
+        str(path),
+        views,
+        options,
+        ids=by_name.get(ids_name),
+        labels=by_name.get(labels_name),
     )
-    return Source(views=views, labels=labels)
 
 
 def _view_names(
@@ -149,18 +139,6 @@ def _label_name(path: Path, vectors: list[str], options: ReadOptions) -> str:
 def _is_vector(values: Any) -> bool:
     """Whether this is a list of numbers; MATLAB writes those as (n, 1) or (1, n)."""
     return values.ndim == 1 or (values.ndim == 2 and 1 in values.shape)
-
-
-def _load_npy(path: Path, budget: Budget, *, mapped: bool = False) -> npt.NDArray[Any]:
-    with reading(path, "npy"):
-        with path.open("rb") as stream:
-            n_bytes = _check_header(stream, path.stat().st_size, str(path))
-        if not mapped:
-            budget.take(path, n_bytes)
-        loaded: npt.NDArray[Any] = np.load(
-            path, mmap_mode="r" if mapped else None, allow_pickle=False
-        )
-        return loaded
 
 
 def load_npz(

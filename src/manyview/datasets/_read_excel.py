@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from manyview.datasets._guards import import_extra, reading
+from manyview._extras import import_extra
 from manyview.datasets._source import ReadOptions, Source, SourceView
-from manyview.datasets._tables import Table, find_columns, name_columns, take_apart
+from manyview.datasets._tables import Table, read_cells, start_table, take_apart
 from manyview.exceptions import DatasetError
 
 # What a cell takes in memory while its sheet is read.
 CELL_BYTES = 64
-
-Rows = list[list[str]]
 
 
 def read_excel(path: Path, options: ReadOptions) -> Source:
@@ -43,23 +42,17 @@ def read_excel(path: Path, options: ReadOptions) -> Source:
     return Source(views=tuple(views), labels=labels)
 
 
-def _read_sheets(path: Path, options: ReadOptions) -> dict[str, Rows]:
+def _read_sheets(path: Path, options: ReadOptions) -> dict[str, list[list[str]]]:
     """The cells of the chosen sheets, or of all that have any."""
-    openpyxl = import_extra("openpyxl", "excel", path)
-    with reading(path, "an Excel workbook"):
-        with zipfile.ZipFile(path) as archive:
-            n_bytes = sum(member.file_size for member in archive.infolist())
-        options.budget.take(path, n_bytes)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        try:
-            found = {sheet.title: sheet for sheet in book.worksheets}
-            options.check_variables(path, "sheet", found)
-            sheets = {
-                name: list(_rows(path, found[name], options))
-                for name in options.variables or found
-            }
-        finally:
-            book.close()
+    openpyxl = import_extra("openpyxl", "excel", f"Reading {path}")
+    with zipfile.ZipFile(path) as archive:
+        n_bytes = sum(member.file_size for member in archive.infolist())
+    options.budget.take(path, n_bytes)
+    with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
+        found = {sheet.title: sheet for sheet in book.worksheets}
+        options.check_variables(path, "sheet", found)
+        chosen = options.variables or found
+        sheets = {name: list(_rows(path, found[name], options)) for name in chosen}
     sheets = {name: rows for name, rows in sheets.items() if rows or options.variables}
     if not sheets:
         msg = f"{path} has no cells."
@@ -87,13 +80,12 @@ def _spell(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _as_table(origin: str, rows: Rows, options: ReadOptions) -> Table:
-    width = max((len(row) for row in rows), default=0)
-    rows = [row + [""] * (width - len(row)) for row in rows]
-    names, named = name_columns(rows[0] if rows else [], options)
-    below = rows[1:] if named else rows
-    if not below:
-        msg = f"{origin} has no rows{' below its header' if named else ''}."
-        raise DatasetError(msg)
-    table = find_columns(origin, names, options, named=named)
-    return replace(table, columns={i: [r[i] for r in below] for i in range(width)})
+def _as_table(origin: str, sheet: list[list[str]], options: ReadOptions) -> Table:
+    width = max((len(row) for row in sheet), default=0)
+    padded = [row + [""] * (width - len(row)) for row in sheet]
+
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        return enumerate(padded, start=1)
+
+    table, texts = start_table(origin, rows, options)
+    return read_cells(table, rows, texts, options)

@@ -6,26 +6,38 @@ crashes the process (scipy 1.12 and 1.17).
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from manyview._typing import FloatArray
-from manyview.datasets._guards import clean_values, reading
 from manyview.datasets._read_arrays import one_view
 from manyview.datasets._source import ReadOptions, Source
 from manyview.exceptions import DatasetError
 
-FIELDS = ("real", "integer", "pattern")
-SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+BANNER = re.compile(
+    "%%matrixmarket matrix (?:array (?:real|integer) general"
+    "|coordinate (real|integer|pattern) (general|symmetric|skew-symmetric))"
+)
 
 
 def read_mtx(path: Path, options: ReadOptions) -> Source:
     """Read a Matrix Market file, samples in rows."""
-    with reading(path, "Matrix Market"), path.open(encoding="utf-8") as stream:
-        layout, field, symmetry = _read_banner(path, stream)
-        if layout == "array":
+    with path.open(encoding="utf-8") as stream:
+        line = stream.readline()
+        banner = BANNER.fullmatch(" ".join(line.lower().split()))
+        if banner is None:
+            msg = (
+                f"{path} starts with {line[:60]!r}; expected '%%MatrixMarket matrix', "
+                "then 'coordinate' with one of real, integer, pattern and one of "
+                "general, symmetric, skew-symmetric, or 'array real general'."
+            )
+            raise DatasetError(msg)
+        field, symmetry = banner.groups()
+        if field is None:
             n_rows, n_columns = _read_sizes(path, stream, 2)
             options.budget.take(path, 8 * n_rows * n_columns)
             body = _read_body(path, stream, n_rows * n_columns, 1)
@@ -34,24 +46,7 @@ def read_mtx(path: Path, options: ReadOptions) -> Source:
             sizes = _read_sizes(path, stream, 3)
             options.budget.take_sparse(path, *sizes[:2])
             values = _read_sparse(path, stream, sizes, field, symmetry)
-        return one_view(path, clean_values(values, str(path)))
-
-
-def _read_banner(path: Path, stream: TextIO) -> tuple[str, str, str]:
-    line = stream.readline()
-    match line.lower().split():
-        case ["%%matrixmarket", "matrix", "coordinate", field, symmetry] if (
-            field in FIELDS and symmetry in SYMMETRIES
-        ):
-            return "coordinate", field, symmetry
-        case ["%%matrixmarket", "matrix", "array", ("real" | "integer"), "general"]:
-            return "array", "real", "general"
-    msg = (
-        f"{path} starts with {line[:60]!r}; expected '%%MatrixMarket matrix', then "
-        f"'coordinate' with one of {', '.join(FIELDS)} and one of "
-        f"{', '.join(SYMMETRIES)}, or 'array real general'."
-    )
-    raise DatasetError(msg)
+        return one_view(path, values)
 
 
 def _read_sizes(path: Path, stream: TextIO, n_sizes: int) -> list[int]:
@@ -81,8 +76,6 @@ def _read_body(path: Path, stream: TextIO, n_rows: int, n_columns: int) -> Float
 def _read_sparse(
     path: Path, stream: TextIO, sizes: list[int], field: str, symmetry: str
 ) -> Any:
-    from scipy.sparse import coo_array
-
     n_rows, n_columns, n_entries = sizes
     body = _read_body(path, stream, n_entries, 2 if field == "pattern" else 3)
     rows, columns = (body[:, :2] - 1).T

@@ -2,53 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manyview._annotated import Pick, pick_matrices
+from manyview._annotated import matrix_of, pick_matrices
+from manyview._extras import import_extra
 from manyview._names import feature_names
-from manyview.datasets._guards import clean_values, import_extra
-from manyview.datasets._hdf5 import open_hdf5, total_bytes
+from manyview.datasets._guards import check_hdf5
 from manyview.datasets._source import (
     ReadOptions,
     Source,
     SourceLabels,
     SourceView,
     TextArray,
-    as_text,
     text_array,
 )
-from manyview.exceptions import DatasetError, ViewError
-
-OMICS = frozenset({".h5ad", ".h5mu"})
+from manyview.exceptions import DatasetError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """A modality, or all of the file: its group, and what `obs` says of samples."""
+    """A modality, or all of the file, with the matrices that an AnnData has."""
 
     origin: str
-    group: Any
+    X: Any
+    layers: Any
+    obsm: Any
+    var: Any
     obs: Any
     ids: TextArray
 
 
 def read_omics(path: Path, options: ReadOptions) -> Source:
     """Read the chosen matrices, the sample names and a column of `obs` as labels."""
-    read_elem = import_extra("anndata.io", "omics", path).read_elem
+    read_elem = import_extra("anndata.io", "omics", f"Reading {path}").read_elem
+    import h5py
 
     def open_part(origin: str, group: Any) -> Part:
         obs = read_elem(group["obs"])
-        cells = [str(name).strip() for name in obs.index]
-        ids = text_array(cells, f"Names in {origin}", options.budget)
-        return Part(origin=origin, group=group, obs=obs, ids=ids)
+        return Part(
+            origin=origin,
+            X=group.get("X"),
+            layers=group.get("layers", {}),
+            obsm=group.get("obsm", {}),
+            var=group.get("var"),
+            obs=obs,
+            ids=text_array(map(str, obs.index), f"Names in {origin}", options.budget),
+        )
 
-    with open_hdf5(path, "an annotated HDF5 file") as content:
-        options.budget.take(path, total_bytes(content))
+    with h5py.File(path, "r") as content:
+        options.budget.take(path, check_hdf5(path, content))
         groups = _modalities(path, content, options)
         # The whole file is the part None; only in an h5mu it may be without `obs`.
         parts: dict[str | None, Part] = {}
@@ -56,19 +62,34 @@ def read_omics(path: Path, options: ReadOptions) -> Source:
             parts[None] = open_part(str(path), content)
         for name, group in (groups or {}).items():
             parts[name] = open_part(f"{path}, modality {name!r}", group)
-        views = [
-            _read_view(pick, parts[pick.modality], read_elem, options)
-            for pick in _picks(path, groups, options)
-        ]
-        if groups is None and len(views) == 1 and not options.several_views:
-            # A list of files goes by the names of the files.
-            views = [replace(views[0], name=path.stem)]
-        labels = (_labels(part, options) for part in parts.values())
-        return Source(
-            views=tuple(views),
-            labels=next((found for found in labels if found is not None), None),
-            samples=parts[None].ids if groups and None in parts else None,
-        )
+        names = None if groups is None else list(groups)
+        views = []
+        for pick in pick_matrices(names, options.use_rep, options.layer):
+            part = parts[pick.modality]
+            matrix = read_elem(matrix_of(part, pick))
+            features = feature_names(matrix)
+            if pick.slot != "obsm":
+                features = tuple(str(name) for name in read_elem(part.var).index)
+            if hasattr(matrix, "to_numpy"):
+                matrix = matrix.to_numpy()
+            if not isinstance(matrix, np.ndarray):
+                options.budget.take_sparse(part.origin, *matrix.shape)
+            view = SourceView(
+                name=pick.view,
+                origin=part.origin,
+                values=matrix,
+                ids=part.ids,
+                feature_names=features,
+            )
+            views.append(view)
+    if groups is None and len(views) == 1 and not options.several_views:
+        # A list of files goes by the names of the files.
+        views = [replace(views[0], name=path.stem)]
+    return Source(
+        views=tuple(views),
+        labels=_labels(list(parts.values()), options),
+        samples=parts[None].ids if groups and None in parts else None,
+    )
 
 
 def _modalities(
@@ -90,62 +111,11 @@ def _modalities(
     return {name: modalities[name] for name in options.variables or names}
 
 
-def _picks(
-    path: Path, groups: dict[str, Any] | None, options: ReadOptions
-) -> tuple[Pick, ...]:
-    try:
-        names = None if groups is None else list(groups)
-        return pick_matrices(names, options.use_rep, options.layer)
-    except ViewError as error:
-        msg = f"{path}: {error}"
-        raise DatasetError(msg) from error
-
-
-def _read_view(
-    pick: Pick, part: Part, read_elem: Callable[[Any], Any], options: ReadOptions
-) -> SourceView:
-    matrix = read_elem(_stored(pick, part))
-    features = feature_names(matrix)
-    if pick.slot != "obsm":
-        features = tuple(str(name) for name in read_elem(part.group["var"]).index)
-    if hasattr(matrix, "to_numpy"):
-        matrix = matrix.to_numpy()
-    if not isinstance(matrix, np.ndarray):
-        options.budget.take_sparse(part.origin, *matrix.shape)
-    return SourceView(
-        name=pick.view,
-        origin=part.origin,
-        values=clean_values(matrix, part.origin),
-        ids=part.ids,
-        feature_names=features,
-    )
-
-
-def _stored(pick: Pick, part: Part) -> Any:
-    """The item of the file that a pick names."""
-    if pick.slot == "X":
-        if "X" in part.group:
-            return part.group["X"]
-        msg = f"{part.origin} has no matrix X. Choose one with use_rep= or layer=."
-        raise DatasetError(msg)
-    entries = part.group.get(pick.slot, {})
-    if pick.key not in entries:
-        msg = (
-            f"{part.origin} has no {pick.slot}[{pick.key!r}]; {pick.slot} has "
-            f"{sorted(entries)}. Choose with use_rep= (X or a key of obsm) and layer=."
-        )
-        raise DatasetError(msg)
-    return entries[pick.key]
-
-
-def _labels(part: Part, options: ReadOptions) -> SourceLabels | None:
-    if options.labels is None or options.labels not in part.obs.columns:
-        return None
-    column = part.obs[options.labels]
-    what = f"Labels of {part.origin}"
-    if column.dtype.kind in "biuf":
-        text = as_text(column.to_numpy(), what, options.budget)
-    else:
-        cells = np.where(column.isna(), "", column.astype(str)).tolist()
-        text = text_array(cells, what, options.budget)
-    return SourceLabels(origin=part.origin, values=text, ids=part.ids)
+def _labels(parts: list[Part], options: ReadOptions) -> SourceLabels | None:
+    """The column of `obs`, of the first part that has it."""
+    for part in parts:
+        if options.labels in part.obs.columns:
+            what = f"Labels of {part.origin}"
+            text = text_array(part.obs[options.labels], what, options.budget)
+            return SourceLabels(origin=part.origin, values=text, ids=part.ids)
+    return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,9 @@ from manyview.datasets._guards import Budget
 from manyview.datasets._model import View
 from manyview.exceptions import DatasetError
 
+# Compressed text tables have one of these behind the suffix of their own.
+PACKED = (".gz", ".zst")
+
 TextArray = npt.NDArray[np.str_]
 Encode = Literal["onehot"]
 Drop = Literal["text"]
@@ -23,6 +26,18 @@ Drop = Literal["text"]
 # Headers that announce sample names rather than a feature; pandas leaves its index
 # unnamed.
 ID_NAMES = frozenset({"", "id", "ids", "index", "sample", "sample_id", "sample_ids"})
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix in lower case, of compressed files together with the one before."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = suffixes[-1:] and suffixes[-1] in PACKED
+    return "".join(suffixes[-2:] if packed else suffixes[-1:])
+
+
+def stem_of(path: Path) -> str:
+    """The name of a file without its suffix."""
+    return path.name[: len(path.name) - len(suffix_of(path))]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +58,8 @@ class ReadOptions:
     # What becomes of text among the features; without either it is refused.
     encode: Encode | None = None
     drop: Drop | None = None
+    # Whether cells may be missing while others in their row are not.
+    holes: bool = False
     # Shared by all files of a call.
     budget: Budget = field(default_factory=Budget)
 
@@ -96,36 +113,38 @@ class Source:
     samples: TextArray | None = None
 
 
-def as_text(values: npt.NDArray[Any], what: str, budget: Budget) -> TextArray:
-    """Sample names or class names as text; whole numbers without a decimal point.
+def make_source(
+    origin: str,
+    views: Iterable[SourceView],
+    options: ReadOptions,
+    *,
+    ids: Iterable[Any] | None = None,
+    labels: Iterable[Any] | None = None,
+) -> Source:
+    """A source whose views and labels belong to the samples `ids`."""
+    names = found = None
+    if ids is not None:
+        names = text_array(ids, f"Sample ids of {origin}", options.budget)
+    if labels is not None:
+        classes = text_array(labels, f"Labels of {origin}", options.budget)
+        found = SourceLabels(origin=origin, values=classes, ids=names)
+    return Source(views=tuple(replace(view, ids=names) for view in views), labels=found)
 
-    `what` names the array in messages: labels and ids must all be there.
-    """
-    flat = np.asarray(values).ravel()
-    if flat.dtype.kind not in "biufUST":
-        msg = f"{what} hold {flat.dtype} values; expected text or numbers."
-        raise DatasetError(msg)
+
+def text_array(values: Iterable[Any], what: str, budget: Budget) -> TextArray:
+    """Sample names or class names as an array; `what` names them in messages."""
     try:
-        if flat.dtype.kind == "S":
-            flat = np.char.decode(flat, "utf-8")
-        if flat.dtype.kind == "U":
-            _check_code_points(flat)
-        # Few distinct values as a rule: spell each of them once.
-        distinct, position = np.unique(flat, return_inverse=True)
-        spelled = [_spell(value) for value in distinct.tolist()]
-    except UnicodeError as error:
-        msg = f"{what} are not Unicode text ({error})."
+        if isinstance(values, np.ndarray):
+            _check_code_points(values)
+            values = values.ravel().tolist()
+        texts = [_spell(value) for value in values]
+    except (TypeError, UnicodeError) as error:
+        msg = f"{what} are not Unicode text or numbers ({error})."
         raise DatasetError(msg) from error
-    check_unicode(spelled, what)
-    budget.take(what, text_bytes(spelled, flat.size))
-    return np.array(spelled, dtype=np.str_)[position]
-
-
-def text_array(cells: Sequence[str], what: str, budget: Budget) -> TextArray:
-    """Cells as an array, in which every cell takes the room of the longest."""
-    check_unicode(cells, what)
-    budget.take(what, text_bytes(cells, len(cells)))
-    return np.array(cells, dtype=np.str_)
+    check_unicode(texts, what)
+    # Every text takes the room of the longest.
+    budget.take(what, 4 * max(map(len, texts), default=0) * len(texts))
+    return np.array(texts, dtype=np.str_)
 
 
 def check_unicode(texts: Iterable[str], what: str) -> None:
@@ -137,20 +156,25 @@ def check_unicode(texts: Iterable[str], what: str) -> None:
         raise DatasetError(msg) from error
 
 
-def _check_code_points(texts: TextArray) -> None:
+def _check_code_points(texts: npt.NDArray[Any]) -> None:
     """NumPy lets any number pass for a character; Python must not see those."""
+    if texts.dtype.kind != "U" or not texts.nbytes:
+        return
     codes = np.ascontiguousarray(texts, dtype=texts.dtype.newbyteorder("="))
-    if codes.size and codes.itemsize and codes.view(np.uint32).max() > sys.maxunicode:
+    if codes.view(np.uint32).max() > sys.maxunicode:
         msg = f"code point {codes.view(np.uint32).max():#x} is beyond Unicode"
         raise UnicodeError(msg)
 
 
-def text_bytes(texts: Sequence[str], n_copies: int) -> int:
-    """Size of an array of `n_copies` texts among which these are the distinct ones."""
-    return 4 * max(map(len, texts), default=0) * n_copies
-
-
 def _spell(value: object) -> str:
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.17g}"
-    return str(value).strip()
+    """A name as text: that of a whole number has no decimal point."""
+    match value:
+        case None:
+            return ""
+        case bytes():
+            return value.decode("utf-8").strip()
+        case float():
+            return "" if np.isnan(value) else f"{value:.17g}"
+        case str() | int():
+            return str(value).strip()
+    raise TypeError(type(value).__name__)

@@ -22,6 +22,8 @@ SEED_ROWS = 8192
 # How much farther than a cluster's own samples an outlier lies.
 OUTLIER_SPREAD = 10.0
 
+# Some consecutive rows: views, target, outliers and missing as in `SyntheticData`.
+Block = tuple[tuple[FloatArray, ...], IntArray, BoolArray, BoolArray]
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
@@ -51,16 +53,6 @@ sample_ids, feature_names
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Block:
-    """Some consecutive rows of all views."""
-
-    views: tuple[FloatArray, ...]
-    target: IntArray
-    outliers: BoolArray
-    missing: BoolArray
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
     """The parameters that ``make_views`` and ``write_views`` share."""
 
@@ -75,30 +67,27 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Refuse parameters that make no views."""
-        widths = self.n_features
-        if not widths or any(d < 1 for d in widths):
+        widths, n_views = self.n_features, len(self.n_features)
+        strangers = sorted(self.corrupt - {*range(n_views)})
+        msg = ""
+        if not widths or min(widths) < 1:
             msg = f"n_features={widths} must give at least one feature to each view."
-            raise DatasetError(msg)
-        if not 1 <= self.n_clusters <= self.n_samples:
-            msg = (
-                f"n_clusters={self.n_clusters} must lie between 1 and "
-                f"n_samples={self.n_samples}."
-            )
-            raise DatasetError(msg)
-        if self.separation < 0:
+        elif not 1 <= self.n_clusters <= self.n_samples:
+            limits = f"between 1 and n_samples={self.n_samples}"
+            msg = f"n_clusters={self.n_clusters} must lie {limits}."
+        elif self.separation < 0:
             msg = f"separation={self.separation} must not be negative."
-            raise DatasetError(msg)
-        bad = sorted(self.corrupt - set(range(len(widths))))
-        if bad:
-            msg = f"corrupt names view {bad[0]}; the views are 0 to {len(widths) - 1}."
-            raise DatasetError(msg)
+        elif strangers:
+            msg = (
+                f"corrupt names view {strangers[0]}; the views are 0 to {n_views - 1}."
+            )
+        elif self.missing and n_views == 1:
+            msg = "missing needs two views or more: with one, a sample has nothing."
         for name in ("outliers", "missing"):
             share = getattr(self, name)
             if not 0 <= share < 1:
                 msg = f"{name}={share} must be a share of the samples, in [0, 1)."
-                raise DatasetError(msg)
-        if self.missing and len(widths) == 1:
-            msg = "missing needs two views or more: with one, a sample has nothing."
+        if msg:
             raise DatasetError(msg)
 
     @property
@@ -149,9 +138,7 @@ class Recipe:
             values = centers[v][target] + noise
             values[missing[v]] = np.nan
             views.append(values)
-        return Block(
-            views=tuple(views), target=target, outliers=outliers, missing=missing
-        )
+        return tuple(views), target, outliers, missing
 
 
 def make_views(
@@ -211,23 +198,20 @@ def make_views(
         missing=missing,
         seed=seed_of(random_state),
     )
-    blocks = list(recipe.blocks())
-    n_views = len(recipe.n_features)
+    views, target, is_outlier, is_missing = zip(*recipe.blocks(), strict=True)
     return SyntheticData(
         name="synthetic",
-        views=tuple(
-            np.concatenate([block.views[v] for block in blocks]) for v in range(n_views)
-        ),
+        views=tuple(np.concatenate(parts) for parts in zip(*views, strict=True)),
         view_names=recipe.view_names,
-        target=np.concatenate([block.target for block in blocks]),
+        target=np.concatenate(target),
         target_names=tuple(str(c) for c in range(recipe.n_clusters)),
         description="Normal clouds around random centres.",
         source="manyview.datasets.make_views",
         license="CC0 1.0",
         centers=recipe.centers(),
         corrupt=tuple(sorted(recipe.corrupt)),
-        outliers=np.concatenate([block.outliers for block in blocks], axis=1),
-        missing=np.concatenate([block.missing for block in blocks], axis=1),
+        outliers=np.concatenate(is_outlier, axis=1),
+        missing=np.concatenate(is_missing, axis=1),
     )
 
 

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Mapping
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from manyview._typing import FloatArray
 from manyview.datasets._encode import one_hot
-from manyview.datasets._guards import clean_values
 from manyview.datasets._source import (
     ID_NAMES,
     ReadOptions,
     Source,
-    SourceLabels,
     SourceView,
-    TextArray,
-    text_array,
+    make_source,
+    stem_of,
 )
-from manyview.datasets._text_file import stem_of
 from manyview.exceptions import DatasetError
 
 LETTER = re.compile(r"[^\W\d_]")
 MISSING_CELLS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none"})
+
+# Line numbers and cells of all rows, from the first one on whenever it is called.
+Rows: TypeAlias = Callable[[], Iterator[tuple[int, list[str]]]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +38,7 @@ class Table:
     origin : the file, for messages.
     names : of all columns; `named` says whether the file has a header.
     ids, labels : positions of the sample names and the labels, where columns say so.
-    columns : cells by position, of those columns that were read as text.
+    columns : cells by position, of those columns that were not read as numbers.
     numeric : positions of the columns that were read as numbers.
     numbers : (n_rows, n_numeric), those columns.
     line_of : the line of a row, in files that have lines.
@@ -46,7 +49,7 @@ class Table:
     named: bool
     ids: int | None
     labels: int | None
-    columns: Mapping[int, list[str]] = field(default_factory=dict)
+    columns: Mapping[int, list[Any]] = field(default_factory=dict)
     numeric: tuple[int, ...] = ()
     numbers: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     line_of: Callable[[int], int] | None = None
@@ -72,12 +75,68 @@ def find_columns(
     return Table(origin=origin, names=names, named=named, ids=ids, labels=labels)
 
 
-def name_columns(first: list[str], options: ReadOptions) -> tuple[list[str], bool]:
-    """Names of the columns, and whether the first row of the table gives them."""
+def start_table(
+    origin: str, rows: Rows, options: ReadOptions
+) -> tuple[Table, Sequence[int]]:
+    """A table of text without cells yet, and the columns that are not numbers.
+
+    The first row below the header tells those; later ones need not agree.
+    """
+    start = [cells for _, cells in itertools.islice(rows(), 2)]
+    if not start:
+        msg = f"{origin} has no rows."
+        raise DatasetError(msg)
+    first, below = start[0], start[-1]
     named = _is_header(first) if options.header is None else options.header
+    if named and len(start) == 1:
+        msg = f"{origin} has a header and no rows below it."
+        raise DatasetError(msg)
     # Without a header columns are counted as a reader of the file would.
     names = [cell.strip() if named else str(i + 1) for i, cell in enumerate(first)]
-    return names, named
+    table = find_columns(origin, names, options, named=named)
+    others = [i for i in (table.ids, table.labels) if i is not None]
+    if options.only_labels:
+        # Beside known labels, other columns are not needed.
+        return table, others if len(others) == 2 else range(len(names))
+    cells = zip(range(len(names)), below if named else first, strict=False)
+    return table, [i for i, cell in cells if i in others or as_float(cell) is None]
+
+
+def read_cells(
+    table: Table, rows: Rows, texts: Sequence[int], options: ReadOptions
+) -> Table:
+    """The table with columns `texts` as they are, and those others that are numbers."""
+    n_columns, columns = len(table.names), {i: list[str]() for i in texts}
+    numeric = [i for i in range(n_columns) if i not in columns]
+    numeric = [] if options.only_labels else numeric
+    numbers, mistaken, n_rows = array("d"), set[int](), 0
+    for line, cells in itertools.islice(rows(), int(table.named), None):
+        n_rows += 1
+        if len(cells) != n_columns:
+            msg = (
+                f"{table.origin}: row {n_rows} (line {line}) has {len(cells)} cells, "
+                f"but the table has {n_columns} columns."
+            )
+            raise DatasetError(msg)
+        for i, column in columns.items():
+            column.append(cells[i])
+        own = [cells[i] for i in numeric]
+        try:
+            parsed = [float(cell) for cell in own]
+        except ValueError:
+            found = [as_float(cell) for cell in own]
+            pairs = zip(numeric, found, strict=True)
+            mistaken |= {i for i, number in pairs if number is None}
+            parsed = [np.nan if number is None else number for number in found]
+        numbers.extend(parsed)
+    if mistaken:
+        return read_cells(table, rows, [*texts, *mistaken], options)
+    return replace(
+        table,
+        columns=columns,
+        numeric=tuple(numeric),
+        numbers=np.asarray(numbers).reshape(n_rows, len(numeric)),
+    )
 
 
 def split_views(path: Path, table: Table, options: ReadOptions) -> Source:
@@ -100,11 +159,11 @@ def split_views(path: Path, table: Table, options: ReadOptions) -> Source:
     views = []
     for prefix in dict.fromkeys(prefixes):
         columns = [i for i, other in enumerate(prefixes) if other == prefix]
-        view = SourceView(
+        view = replace(
+            whole,
             name=str(prefix),
             origin=f"{path}, view {prefix!r}",
-            values=np.ascontiguousarray(whole.values[:, columns]),
-            ids=whole.ids,
+            values=whole.values[:, columns],
             feature_names=tuple(names[i].partition(".")[2] for i in columns),
         )
         views.append(view)
@@ -121,25 +180,24 @@ def take_apart(table: Table, name: str, options: ReadOptions) -> Source:
         texts = [i for i in rest if i in table.columns]
         ids = next((i for i in texts if _names_rows(table.columns[i])), None)
         rest = [i for i in rest if i != ids]
-    sample_ids = _text(table, ids, "Sample ids", options)
     views = []
     if options.only_labels:
         labels = _only_label(table, rest) if labels is None else labels
     else:
         features, values = _as_features(table, rest, options)
-        view = SourceView(
-            name=name,
-            origin=table.origin,
-            values=clean_values(values, table.origin),
-            ids=sample_ids,
-            feature_names=tuple(features) if table.named else None,
+        names = tuple(features) if table.named else None
+        views.append(
+            SourceView(
+                name=name, origin=table.origin, values=values, feature_names=names
+            )
         )
-        views.append(view)
-    classes = _text(table, labels, "Labels", options)
-    found = None
-    if classes is not None:
-        found = SourceLabels(origin=table.origin, values=classes, ids=sample_ids)
-    return Source(views=tuple(views), labels=found)
+    return make_source(
+        table.origin,
+        views,
+        options,
+        ids=None if ids is None else table.columns[ids],
+        labels=None if labels is None else table.columns[labels],
+    )
 
 
 def as_float(cell: str) -> float | None:
@@ -171,22 +229,15 @@ def _is_header(cells: list[str]) -> bool:
     return not all(cell.strip() and as_float(cell) is not None for cell in cells)
 
 
-def _names_rows(cells: list[str]) -> bool:
+def _names_rows(cells: list[Any]) -> bool:
     """Whether all cells are words, there, and different from each other.
 
     Text without a letter is more likely a number that was spelled another way.
     """
+    if not all(isinstance(cell, str) for cell in cells):
+        return False
     is_text = all(as_float(cell) is None and LETTER.search(cell) for cell in cells)
     return is_text and len({*cells}) == len(cells)
-
-
-def _text(
-    table: Table, column: int | None, what: str, options: ReadOptions
-) -> TextArray | None:
-    if column is None:
-        return None
-    cells = [cell.strip() for cell in table.columns[column]]
-    return text_array(cells, f"{what} of {table.origin}", options.budget)
 
 
 def _only_label(table: Table, rest: list[int]) -> int:

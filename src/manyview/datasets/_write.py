@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from manyview._extras import import_extra
 from manyview._files import naming
-from manyview.datasets._guards import import_extra
 from manyview.datasets._synthetic import RandomState, Recipe, seed_of
 from manyview.exceptions import DatasetError
 
@@ -163,8 +163,8 @@ def _write_all(
 def _portions(recipe: Recipe, n_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
     """The blocks of `recipe` regrouped to `n_rows` each, views first, then target."""
     waiting: list[npt.NDArray[Any]] | None = None
-    for block in recipe.blocks():
-        arrays: list[npt.NDArray[Any]] = [*block.views, block.target]
+    for views, target, *_ in recipe.blocks():
+        arrays: list[npt.NDArray[Any]] = [*views, target]
         if waiting is not None:
             arrays = [
                 np.concatenate(pair) for pair in zip(waiting, arrays, strict=True)
@@ -191,7 +191,7 @@ def _start_zarr(
     path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], n_rows: int
 ) -> Append:
     """Make an array without rows yet, `n_rows` to a chunk."""
-    zarr = import_extra("zarr", "io", path)
+    zarr = import_extra("zarr", "io", f"Writing {path}")
     chunks = (min(n_rows, shape[0]), *shape[1:])
     array = zarr.create_array(
         store=str(path), shape=(0, *shape[1:]), chunks=chunks, dtype=dtype
