@@ -38,14 +38,14 @@
 
   const mapDrawing = (index) => {
     const { side, radius, points, axes } = manyview.map.points(index);
-    const { card, muted } = manyview.colors();
-    const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+    const { escaped, colors } = manyview;
+    const { card, muted } = colors();
     const number = (x) => Number(x.toFixed(1));
     const dots = points.map(([x, y, color, alpha]) => `<circle cx="${number(x)}" `
       + `cy="${number(y)}" r="${number(radius)}" fill="${color}" fill-opacity="${alpha}"/>`);
     const words = index ? "" : `<g fill="${muted}" font-family="sans-serif" font-size="12" `
-      + `text-anchor="middle"><text x="${side / 2}" y="${side - 8}">${escape(axes[0])}</text>`
-      + `<text transform="translate(15 ${side / 2}) rotate(-90)">${escape(axes[1])}</text></g>`;
+      + `text-anchor="middle"><text x="${side / 2}" y="${side - 8}">${escaped(axes[0])}</text>`
+      + `<text transform="translate(15 ${side / 2}) rotate(-90)">${escaped(axes[1])}</text></g>`;
     return `<svg xmlns="http://www.w3.org/2000/svg" width="${side}" height="${side}">`
       + `<rect width="100%" height="100%" fill="${card}"/>${dots.join("")}${words}</svg>`;
   };
@@ -81,19 +81,13 @@
 
   const setUpRenaming = () => {
     const inputs = [...document.querySelectorAll("[data-rename]")];
-    const code = document.querySelector("#rename code");
-    if (!code) return;
-    const first = inputs.map((input) => input.value);
-    const tell = () => {
-      const changed = inputs.map((input, j) => [j, input.value.trim()])
-        .filter(([j, name]) => name && name !== first[j])
-        .map(([j, name]) => `${j}: ${JSON.stringify(name)}`);
-      code.textContent = `model.rename_clusters({${changed.join(", ")}})`;
-    };
     inputs.forEach((input, j) => input.addEventListener("change", () => {
-      if (!manyview.names.length) manyview.names.push(...first);
-      manyview.rename(j, input.value.trim() || first[j]);
-      tell();
+      manyview.rename(j, input.value.trim() || input.defaultValue);
+      const changed = inputs.map((other, k) => [k, other.value.trim(), other.defaultValue])
+        .filter(([, name, first]) => name && name !== first)
+        .map(([k, name]) => `${k}: ${JSON.stringify(name)}`);
+      document.querySelector("#rename code").textContent =
+        `model.rename_clusters({${changed.join(", ")}})`;
     }));
   };
 

@@ -31,7 +31,7 @@
     const state = { cluster: null, sample: null, pinned: false, by: "cluster",
                     selected: null, lasso: null };
     const count = data.ids.length;
-    const nameOf = (j) => j < 0 ? "noise" : manyview.names[j] ?? data.names[j];
+    const nameOf = (j) => j < 0 ? "noise" : manyview.names[j];
 
     const maps = [...host.querySelectorAll("canvas")].map((canvas, index) => ({
       canvas, ...data.maps[index], index, seen: false, side: 0, zoom: 1, cx: 0.5, cy: 0.5,
@@ -303,39 +303,12 @@
       highlight(null);
     });
 
-    // The legend: chips for clusters, a scale for shares, a list for classes.
-    const legend = document.getElementById("legend-other");
-    const explainColors = () => {
-      const byCluster = state.by === "cluster" || state.by.startsWith("view-");
-      chips[0].parentElement.hidden = !byCluster;
-      chips[0].parentElement.style.display = byCluster ? "" : "none";
-      legend.hidden = byCluster;
-      legend.replaceChildren();
-      const add = (tag, className, parent = legend) => {
-        const element = document.createElement(tag);
-        element.className = className;
-        parent.append(element);
-        return element;
-      };
-      if (state.by === "confidence") {
-        add("div", "scale").style.background = `linear-gradient(90deg, ${SCALE.join(",")})`;
-        const ticks = add("div", "ticks");
-        ["0", "0.25", "0.5", "0.75", "1"].forEach((text) => {
-          add("span", "", ticks).textContent = text;
-        });
-        add("div", "muted").textContent = "membership in the own cluster";
-      } else if (state.by === "class") {
-        const list = add("ul", "");
-        data.classNames.forEach((name, j) => {
-          const item = add("li", "", list);
-          add("span", "dot", item).style.background = data.classColors[j];
-          item.append(name);
-        });
-      }
-    };
+    const legends = [...host.querySelectorAll("[data-legend]")];
+    host.querySelector(".scale").style.background = `linear-gradient(90deg, ${SCALE.join(",")})`;
     document.getElementById("map-color").addEventListener("change", (event) => {
       state.by = event.target.value;
-      explainColors();
+      const shown = state.by.startsWith("view-") ? "cluster" : state.by;
+      legends.forEach((legend) => { legend.hidden = legend.dataset.legend !== shown; });
       paintAll();
     });
 

@@ -5,7 +5,13 @@ window.manyview = (() => {
   const root = document.documentElement;
   const THEMED = ["ink", "muted", "line", "card", "accent", "wash", "tint"];
   const listeners = [];
-  const names = [];   // of the clusters, as the reader has them
+  // Of the clusters, as the reader has them.
+  const names = [...document.querySelectorAll("[data-rename]")].map((input) => input.defaultValue);
+  const HEATMAP = {
+    zmin: 0, zmax: 1, showscale: false, xgap: 2, ygap: 2,
+    colorscale: [[0, "theme:wash"], [1, "theme:tint"]],
+    textfont: { size: 12, color: "theme:ink" },
+  };
 
   const readData = (id) => JSON.parse(document.getElementById(id).textContent);
 
@@ -27,47 +33,38 @@ window.manyview = (() => {
   };
 
   const layoutOf = (spec, theme) => {
-    const layout = fill(spec.layout || {}, theme);
+    const layout = fill(spec.layout, theme);
     const axis = { gridcolor: theme.line, linecolor: theme.line, zerolinecolor: theme.line,
                    automargin: true, fixedrange: true };
-    for (const key of new Set(["xaxis", "yaxis", ...Object.keys(layout)])) {
-      if (!/^[xy]axis\d*$/.test(key)) continue;
-      layout[key] = { ...axis, ...layout[key] };
-      layout[key].title = { font: { size: 13, color: theme.muted }, ...layout[key].title };
+    for (const key of Object.keys(layout).filter((name) => /axis/.test(name))) {
+      const title = { text: layout[key].title, font: { size: 13, color: theme.muted } };
+      layout[key] = { ...axis, ...layout[key], title };
     }
     return {
-      margin: { l: 48, r: 16, t: 12, b: 40 }, hovermode: "closest", ...layout,
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      // Several traces have a legend above them.
+      margin: { l: 56, r: 16, t: spec.data.length > 1 ? 34 : 12, b: 40 },
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "normal" },
+      hovermode: "closest", paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: theme.ink, size: 13, family: getComputedStyle(document.body).fontFamily },
       hoverlabel: { bgcolor: theme.card, bordercolor: theme.line, font: { color: theme.ink } },
+      ...layout,
     };
   };
 
-  const unescaped = (text) => text.replace(/&lt;/g, "<").replace(/&gt;/g, ">")
-    .replace(/&amp;/g, "&");
   const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
-
   const shortened = (text) => text.length > 20 ? `${text.slice(0, 19)}…` : text;
 
   // Clusters stand on one axis of some charts, by number: names may be long, alike, and
   // changed by the reader.
-  const namesOf = (spec) => names.length ? names.map(escaped) : spec.data[0][spec.clusters];
-  const named = (spec) => !spec.clusters ? spec.data : spec.data.map((trace) => ({
-    ...trace,
-    [spec.clusters]: trace[spec.clusters].map((_, j) => j),
-    hovertext: trace.z ? trace.z.map((row, j) => row.map(() => namesOf(spec)[j]))
-      : namesOf(spec),
-    hovertemplate: trace.hovertemplate.replace(`%{${spec.clusters}}`, "%{hovertext}"),
-  }));
-  const tickNames = (spec, layout) => {
-    if (!spec.clusters) return;
-    const axis = layout[`${spec.clusters}axis`];
-    const shown = names.length ? names.map((name) => escaped(shortened(name)))
-      : namesOf(spec).map((name) => escaped(shortened(unescaped(name))));
-    Object.assign(axis, { type: "linear", tickvals: shown.map((_, j) => j), ticktext: shown });
-    if (axis.autorange === "reversed") {
-      Object.assign(axis, { autorange: false, range: [shown.length - 0.5, -0.5] });
+  const nameClusters = (spec, layout) => {
+    const shown = names.map(escaped);
+    for (const trace of spec.data) {
+      trace.hovertext = trace.z ? trace.z.map((row, j) => row.map(() => shown[j])) : shown;
     }
+    Object.assign(layout[`${spec.clusters}axis`], {
+      tickvals: names.map((_, j) => j),
+      ticktext: names.map((name) => escaped(shortened(name))),
+    });
   };
 
   const draw = (element) => {
@@ -75,14 +72,16 @@ window.manyview = (() => {
     const theme = colors();
     const printing = root.classList.contains("printing");
     const layout = layoutOf(spec, theme);
-    tickNames(spec, layout);
+    if (spec.clusters) nameClusters(spec, layout);
     // On paper the size is said, not left to Plotly, which would resize too late.
     if (printing) {
       Object.assign(layout, { width: element.clientWidth, height: element.clientHeight,
                               autosize: false });
     }
     element.dataset.drawn = "";
-    return Plotly.react(element, fill(named(spec), theme), layout,
+    const traces = spec.data.map(
+      (trace) => trace.type === "heatmap" ? { ...HEATMAP, ...trace } : trace);
+    return Plotly.react(element, fill(traces, theme), layout,
                         { responsive: !printing, displayModeBar: false });
   };
 
@@ -223,6 +222,6 @@ window.manyview = (() => {
     setUpPrinting();
   });
 
-  return { readData, colors, whenNear, names, rename, draw,
+  return { readData, colors, escaped, whenNear, names, rename, draw,
            onRepaint: (listener) => listeners.push(listener) };
 })();
