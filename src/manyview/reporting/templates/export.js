@@ -22,19 +22,19 @@
     save(new Blob([text.join("\n") + "\n"], { type: "text/csv" }), name);
   };
 
-  const exportLabels = () => {
-    const { nameOf } = manyview.map;
+  const onClick = (id, act) => document.getElementById(id)?.addEventListener("click", act);
+  onClick("export-labels", () => {
     const every = manyview.readData("data-samples");
     saveTable(every.labels.map((label, i) => [
-      every.ids ? every.ids[i] : i, label, nameOf(label),
+      every.ids ? every.ids[i] : i, label, manyview.map.nameOf(label),
       (every.confidence[i] / 1000).toFixed(3)]), "labels.csv");
-  };
-  const exportSelection = () => {
+  });
+  onClick("export-selection", () => {
     const { data, nameOf, selected } = manyview.map;
     saveTable(selected().map((i) => [
       data.ids[i], data.labels[i], nameOf(data.labels[i]),
       data.confidence[i].toFixed(3)]), "selected.csv");
-  };
+  });
 
   const mapDrawing = (index) => {
     const { side, radius, points, axes } = manyview.map.points(index);
@@ -79,31 +79,23 @@
     save(new Blob([bytes], { type: format === "svg" ? "image/svg+xml" : "image/png" }), name);
   };
 
-  const setUpRenaming = () => {
-    const inputs = [...document.querySelectorAll("[data-rename]")];
-    inputs.forEach((input, j) => input.addEventListener("change", () => {
-      manyview.rename(j, input.value.trim() || input.defaultValue);
-      const changed = inputs.map((other, k) => [k, other.value.trim(), other.defaultValue])
-        .filter(([, name, first]) => name && name !== first)
-        .map(([k, name]) => `${k}: ${JSON.stringify(name)}`);
-      document.querySelector("#rename code").textContent =
-        `model.rename_clusters({${changed.join(", ")}})`;
-    }));
-  };
+  for (const button of manyview.all("[data-save]")) {
+    const { save: format, name } = button.dataset;
+    button.addEventListener("click", () => {
+      const file = `${name}.${format}`;
+      const figure = document.querySelector(`[data-figure="figure-${name}"]`);
+      if (figure) saveFigure(figure, format, file);
+      else saveMap(Number(name.slice("map-".length)), format, file);
+    });
+  }
 
-  document.addEventListener("DOMContentLoaded", () => {
-    document.getElementById("export-labels")?.addEventListener("click", exportLabels);
-    document.getElementById("export-selection")?.addEventListener("click", exportSelection);
-    for (const button of document.querySelectorAll("[data-save]")) {
-      const { save: format, name } = button.dataset;
-      button.addEventListener("click", () => {
-        if (name.startsWith("map-")) saveMap(Number(name.slice(4)), format, `${name}.${format}`);
-        else {
-          const element = document.querySelector(`[data-figure="figure-${name}"]`);
-          saveFigure(element, format, `${name}.${format}`);
-        }
-      });
-    }
-    setUpRenaming();
-  });
+  const inputs = manyview.all("[data-rename]");
+  inputs.forEach((input, j) => input.addEventListener("change", () => {
+    manyview.rename(j, input.value.trim() || input.defaultValue);
+    const changed = inputs.map((other, k) => [k, other.value.trim(), other.defaultValue])
+      .filter(([, name, first]) => name && name !== first)
+      .map(([k, name]) => `${k}: ${JSON.stringify(name)}`);
+    document.querySelector("#rename code").textContent =
+      `model.rename_clusters({${changed.join(", ")}})`;
+  }));
 })();
