@@ -165,13 +165,10 @@ def _check_labels(
             array = array.astype(str)
         codes.append(np.unique(array, return_inverse=True)[1].ravel())
     y_true, y_pred = codes
-    if len(y_true) != len(y_pred):
+    if len(y_true) != len(y_pred) or not len(y_true):
         msg = (
-            f"labels_true has {len(y_true)} samples but labels_pred has "
-            f"{len(y_pred)}. Pass one label per sample in both."
+            f"labels_true has {len(y_true)} samples and labels_pred has {len(y_pred)}. "
+            "Pass one label per sample in both, and at least one."
         )
-        raise ValueError(msg)
-    if not len(y_true):
-        msg = "labels_true and labels_pred are empty: there is nothing to compare."
         raise ValueError(msg)
     return y_true, y_pred
