@@ -13,7 +13,7 @@ from manyview._typing import FloatArray, IntArray
 from manyview._version import __version__
 from manyview._views import ViewSet
 from manyview.explain import Explanation
-from manyview.reporting._page import Column, Table, number
+from manyview.reporting._page import Column, Table
 
 # Views whose agreement differs by less agree equally often.
 SAME_AGREEMENT = 0.005
@@ -22,36 +22,40 @@ SAME_AGREEMENT = 0.005
 Filled: TypeAlias = tuple[Column, Iterable[Any]]
 
 
+def column(
+    name: str,
+    cells: Iterable[Any],
+    spec: str = "",
+    hint: str = "",
+    *,
+    clusters: Sequence[str] = (),
+) -> Filled:
+    """A column of text, or of numbers if there is a format specification.
+
+    clusters : names of the clusters, whose numbers are the cells then; -1 is missing.
+    """
+    if clusters:
+        cells = [None if label < 0 else int(label) for label in cells]
+    numeric = bool(spec)
+    head = Column(name=name, numeric=numeric, format=spec, hint=hint, clusters=clusters)
+    return head, cells
+
+
 def table(caption: str, columns: Sequence[Filled]) -> Table:
     """A table of columns."""
     heads, cells = zip(*columns, strict=True)
     return Table(caption=caption, columns=heads, rows=list(zip(*cells, strict=True)))
 
 
-def words(name: str, cells: Iterable[Any]) -> Filled:
-    """A column of text."""
-    return Column(name=name), cells
-
-
-def numbers(name: str, cells: Iterable[Any], spec: str = "", hint: str = "") -> Filled:
-    """A column of numbers, written by a format specification."""
-    return number(name, spec, hint), cells
-
-
-def clusters(name: str, labels: Iterable[int], names: Sequence[str]) -> Filled:
-    """A column of clusters, shown by colour and name; noise, -1, is a missing cell."""
-    cells = [None if label < 0 else int(label) for label in labels]
-    return Column(name=name, clusters=names), cells
-
-
 def sample_columns(
     samples: IntArray, ids: Sequence[str], explanation: Explanation
 ) -> list[Filled]:
     """What every list of samples begins with."""
+    labels, names = explanation.labels[samples], explanation.cluster_names
     return [
-        words("Sample", [str(ids[i]) for i in samples]),
-        clusters("Cluster", explanation.labels[samples], explanation.cluster_names),
-        numbers("Confidence", explanation.confidence[samples], ".2f"),
+        column("Sample", [str(ids[i]) for i in samples]),
+        column("Cluster", labels, clusters=names),
+        column("Confidence", explanation.confidence[samples], ".2f"),
     ]
 
 
