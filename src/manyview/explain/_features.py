@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -102,35 +100,33 @@ def features_of_clusters(
     n_features: int = 5,
 ) -> tuple[FeatureEffect, ...]:
     """`separating_features` of checked views."""
-    names = feature_names or names_of_features(views)
     n_clusters = int(labels.max()) + 1
-    found: list[FeatureEffect] = []
-    for array, present, view, columns in zip(
-        views.arrays, views.present, views.names, names, strict=True
-    ):
-        effects, inside, outside, p_values = _effects(
-            array, present, labels, n_clusters
+    of_views = [
+        _effects(array, present, labels, n_clusters)
+        for array, present in zip(views.arrays, views.present, strict=True)
+    ]
+    effect, inside, outside, p_value, fdr = map(np.hstack, zip(*of_views, strict=True))
+    names = feature_names or names_of_features(views)
+    columns = [
+        (view, str(feature))
+        for view, features in zip(views.names, names, strict=True)
+        for feature in features
+    ]
+    return tuple(
+        FeatureEffect(
+            cluster=cluster,
+            view=columns[j][0],
+            feature=columns[j][1],
+            effect=float(effect[cluster, j]),
+            inside=float(inside[cluster, j]),
+            outside=float(outside[cluster, j]),
+            p_value=float(p_value[cluster, j]),
+            fdr=float(fdr[cluster, j]),
         )
-        for cluster, effect in enumerate(effects):
-            adjusted = adjust_p_values(p_values[cluster])
-            strongest = np.argsort(-np.abs(effect), kind="stable")[:n_features]
-            found += [
-                FeatureEffect(
-                    cluster=cluster,
-                    view=view,
-                    feature=str(columns[j]),
-                    effect=float(effect[j]),
-                    inside=float(inside[cluster, j]),
-                    outside=float(outside[cluster, j]),
-                    p_value=float(p_values[cluster, j]),
-                    fdr=float(adjusted[j]),
-                )
-                for j in strongest
-                if abs(effect[j]) > 0
-            ]
-    found.sort(key=lambda one: (one.cluster, -abs(one.effect)))
-    by_cluster = groupby(found, key=attrgetter("cluster"))
-    return tuple(one for _, own in by_cluster for one in islice(own, n_features))
+        for cluster in range(n_clusters)
+        for j in np.argsort(-np.abs(effect[cluster]), kind="stable")[:n_features]
+        if effect[cluster, j] != 0
+    )
 
 
 def names_of_features(views: ViewSet) -> tuple[tuple[str, ...], ...]:
@@ -154,8 +150,8 @@ def names_of_features(views: ViewSet) -> tuple[tuple[str, ...], ...]:
 
 def _effects(
     array: ViewArray, present: BoolArray, labels: IntArray, n_clusters: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """(n_clusters, n_features) each: Cohen's d, means inside and outside, p-value."""
+) -> tuple[FloatArray, ...]:
+    """(n_clusters, n_features) each: Cohen's d, two means, p-value and its FDR."""
     # Importing it takes a while, and few who import manyview need it.
     from scipy.stats import ttest_ind_from_stats
 
@@ -191,7 +187,8 @@ def _effects(
     # Two constants: as different as can be, or the same.
     p_values = np.where(constant, np.where(difference == 0, 1.0, 0.0), p_values)
     p_values[((n_in < 2) | (n_out < 2))[:, 0]] = np.nan
-    return effect, inside + origin, outside + origin, p_values
+    fdr = np.array([adjust_p_values(of_cluster) for of_cluster in p_values])
+    return effect, inside + origin, outside + origin, p_values, fdr
 
 
 def adjust_p_values(p_values: FloatArray) -> FloatArray:

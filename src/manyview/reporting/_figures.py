@@ -130,25 +130,18 @@ def choice_figure(choice: ClusterCountChoice) -> Figure:
         for name, curve, color, width in curves
     ]
     ring = {"color": "theme:ink", "width": 2}
-    chosen = choice.candidates.index(choice.n_clusters)
     mark = {
         "type": "scatter",
         "mode": "markers",
         "name": "chosen",
         "x": [choice.n_clusters],
-        "y": [choice.weakest[chosen]],
+        "y": [choice.weakest[choice.candidates.index(choice.n_clusters)]],
         "marker": {"size": 14, "color": "rgba(0,0,0,0)", "line": ring},
         "hoverinfo": "skip",
     }
-    threshold = {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": choice.threshold,
-        "y1": choice.threshold,
-        "line": {"color": "theme:muted", "width": 1, "dash": "dot"},
-    }
+    level = {"xref": "paper", "x0": 0, "x1": 1, "y0": choice.threshold}
+    dotted = {"color": "theme:muted", "width": 1, "dash": "dot"}
+    threshold = {"type": "line", **level, "y1": choice.threshold, "line": dotted}
     layout = _line_layout("number of clusters", "stability")
     return {"data": [*lines, mark], "layout": {**layout, "shapes": [threshold]}}
 

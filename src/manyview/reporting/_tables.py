@@ -82,21 +82,9 @@ def mean_pace(joined_pace: IntArray) -> FloatArray:
     return np.asarray(joined_pace.sum(axis=0) / np.maximum(1, n_views))
 
 
-def hardest_samples(pace: FloatArray, explanation: Explanation) -> IntArray:
-    """Those of the highest mean pace, the least sure ones first."""
-    return np.lexsort((explanation.confidence, -pace))
-
-
-def disputed_samples(explanation: Explanation) -> IntArray:
-    """Those for which some view chooses another cluster, most disputed first."""
-    disagreement = explanation.disagreement
-    order = np.lexsort((explanation.confidence, -disagreement))
-    return order[disagreement[order] > 0]
-
-
-def farthest_samples(explanation: Explanation) -> IntArray:
-    """By falling outlier score."""
-    return np.argsort(-explanation.outlier_score, kind="stable")
+def ranked(values: FloatArray, explanation: Explanation) -> IntArray:
+    """(n_samples,), samples by falling value; of equal ones the least sure first."""
+    return np.lexsort((explanation.confidence, -values))
 
 
 def most_agreeing(explanation: Explanation) -> list[str]:
