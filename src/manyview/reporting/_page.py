@@ -152,7 +152,7 @@ def page_code(content: str) -> list[str]:
     code = [_asset("page.js")]
     if "data-figure=" in content:
         plotly = import_extra("plotly.offline", "report", "A report")
-        code = [plotly.get_plotlyjs(), *code, _asset("map.js"), _asset("export.js")]
+        code = [plotly.get_plotlyjs(), *code, _asset("export.js"), _asset("map.js")]
     # Code must not end its own script element. Carriage returns would be dropped by the
     # browser's parser and spoil the checksum.
     return [c.replace("</script", "<\\/script").replace("\r", "") for c in code]

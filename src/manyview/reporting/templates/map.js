@@ -332,17 +332,43 @@
     pending = requestAnimationFrame(paintAll);
   });
 
-  // For export.js.
-  manyview.map = {
-    data, nameOf,
-    selected: () => [...state.selected ?? []],
-    canvas: (index) => { paint(maps[index]); return maps[index].canvas; },
-    points: (index) => {
-      const map = maps[index];
-      paint(map);
-      const points = map.samples.map(
-        (i) => [...place(map, i), colorOf(i), isFaded(i) ? 0.07 : 0.8]);
-      return { side: map.side, radius: radiusOf(map), points, axes: map.axes };
-    },
+  // Export of labels and maps.
+  byId("export-labels")?.addEventListener("click", () => manyview.saveTable(
+    every.labels.map((label, i) => [every.ids ? every.ids[i] : i, label, nameOf(label),
+                                    (every.confidence[i] / 1000).toFixed(3)]), "labels.csv"));
+  byId("export-selection").addEventListener("click", () => manyview.saveTable(
+    [...state.selected].map((i) => [data.ids[i], data.labels[i], nameOf(data.labels[i]),
+                                    data.confidence[i].toFixed(3)]), "selected.csv"));
+  const svgOf = (map) => {
+    const { escaped, colors } = manyview;
+    const { card, muted } = colors();
+    const middle = map.side / 2;
+    const radius = radiusOf(map).toFixed(1);
+    const dots = map.samples.map((i) => {
+      const [x, y] = place(map, i).map((v) => v.toFixed(1));
+      return `<circle cx="${x}" cy="${y}" r="${radius}" fill="${colorOf(i)}" `
+        + `fill-opacity="${isFaded(i) ? 0.07 : 0.8}"/>`;
+    });
+    const words = map !== main ? "" : `<g fill="${muted}" font-family="sans-serif" `
+      + `font-size="12" text-anchor="middle">`
+      + `<text x="${middle}" y="${map.side - 8}">${escaped(map.axes[0])}</text>`
+      + `<text transform="translate(15 ${middle}) rotate(-90)">${escaped(map.axes[1])}</text></g>`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${map.side}" height="${map.side}">`
+      + `<rect width="100%" height="100%" fill="${card}"/>${dots.join("")}${words}</svg>`;
   };
+  maps.forEach((map, index) => manyview.onSave(`map-${index}`, (format, name) => {
+    paint(map);
+    if (format === "svg") {
+      manyview.save(new Blob([svgOf(map)], { type: "image/svg+xml" }), name);
+      return;
+    }
+    // The page's colour lies behind a map, not in it.
+    const pen = map.canvas.getContext("2d");
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.globalCompositeOperation = "destination-over";
+    pen.fillStyle = manyview.colors().card;
+    pen.fillRect(0, 0, map.canvas.width, map.canvas.height);
+    map.canvas.toBlob((blob) => manyview.save(blob, name));
+    paint(map);
+  }));
 })();
