@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from manyview._extras import import_extra
 from manyview._typing import FloatArray, IntArray
@@ -140,29 +139,30 @@ def _associate_column(
     number = is_numeric_dtype(values.dtype) and not is_bool_dtype(values.dtype)
     measured = number and values.nunique() > FEW_VALUES
     array: Any = values.to_numpy(dtype=np.float64 if measured else str)
-    groups = [array[clusters == cluster] for cluster in range(n_clusters)]
-    describe = _median if measured else _most_frequent
+    if not measured:
+        kinds, array = np.unique(array, return_inverse=True)
+
+    def describe(own: Any) -> str:
+        """The values of one cluster in a word."""
+        if not len(own):
+            return "–"
+        if measured:
+            return f"{np.median(own):.4g}"
+        counts = np.bincount(own)
+        return f"{kinds[counts.argmax()]} ({counts.max() / len(own):.0%})"
+
     described = Association(
         column=name,
         n_samples=len(array),
-        per_cluster=tuple(describe(group) if len(group) else "–" for group in groups),
+        per_cluster=tuple(describe(array[clusters == j]) for j in range(n_clusters)),
     )
-    if sum(len(group) > 0 for group in groups) < 2:
+    if len(np.unique(clusters)) < 2:
         return replace(described, note="fewer than two clusters have values")
     test = _kruskal if measured else _chi_square
     return replace(described, **test(array, clusters))
 
 
-def _median(values: FloatArray) -> str:
-    return f"{np.median(values):.4g}"
-
-
-def _most_frequent(values: npt.NDArray[np.str_]) -> str:
-    kinds, counts = np.unique(values, return_counts=True)
-    return f"{kinds[counts.argmax()]} ({counts.max() / len(values):.0%})"
-
-
-def _chi_square(values: npt.NDArray[np.str_], clusters: IntArray) -> dict[str, Any]:
+def _chi_square(values: IntArray, clusters: IntArray) -> dict[str, Any]:
     from scipy.stats import chi2_contingency
     from scipy.stats.contingency import association
     from sklearn.metrics.cluster import contingency_matrix

@@ -221,7 +221,7 @@ def _cluster_sums(
         n_rows = len(clusters)
         if not n_rows:
             continue
-        values: Any = array[rows][keep].astype(np.float64)
+        values: Any = array[rows][keep].astype(np.float64, copy=False)
         if origin is None:
             origin = values.mean(axis=0)
         if not sparse.issparse(array):
