@@ -162,7 +162,7 @@ def test_survival_without_lifelines_names_the_extra(clinic, monkeypatch):
     ("columns", "survival", "message"),
     [
         ({"a": [1, 2, 3]}, None, "Column 'a' has 3 values for 4 samples"),
-        (pd.DataFrame({"a": [1, 2]}), None, "2 rows for 4 samples"),
+        (pd.DataFrame({"a": [1, 2]}), None, "'a' has 2 values for 4 samples"),
         ({"a": [1, 2, 3, 4]}, ("a", "b"), r"No column is called 'b'; .*\['a'\]"),
         ({"a": [1, 2, 3, 4], "b": list("xyxy")}, ("a", "b"), "must be numbers"),
         ({"a": [1, 2, 3, -4], "b": [0, 1, 0, 1]}, ("a", "b"), "times from 0 in 'a'"),

@@ -99,8 +99,8 @@ def test_scores_ignore_names_and_stay_in_range(pair, names):
 @pytest.mark.parametrize(
     ("true", "pred", "message"),
     [
-        ([0, 1], [0], "labels_true has 2 samples but labels_pred has 1"),
-        ([], [], "are empty"),
+        ([0, 1], [0], "labels_true has 2 samples and labels_pred has 1"),
+        ([], [], "labels_true has 0 samples and .* at least one"),
         ([[0, 1]], [0, 1], r"labels_true has shape \(1, 2\)"),
         ([0, 1], 3, r"labels_pred has shape \(\)"),
     ],

@@ -114,9 +114,9 @@ def test_choose_n_clusters_tells_its_progress():
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        ([], "candidates is empty"),
-        ([1, 2], "start at 1, but stability says nothing below 2"),
-        ([2, 50], "up to 50 clusters, but a subsample has 48 samples"),
+        ([], r"candidates are \[\], but must be .* from 2"),
+        ([1, 2], r"candidates are \[1, 2\], but must be .* from 2, below which"),
+        ([2, 50], r"candidates are \[2, 50\], .* to 48, the samples of a subsample"),
     ],
 )
 def test_choose_n_clusters_refuses_candidates(candidates, message):

@@ -15,27 +15,18 @@ from manyview.reporting._page import Column, Table
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\"'"
 
 
-def render(**context):
-    context = {"sections": [], "title": "t", "method": "m", **context}
-    return _page.render_page("clustering.html", **context)
-
-
 @pytest.fixture
-def trial(monkeypatch):
+def trial(tmp_path):
     """Renders a small template of the test's own on top of base.html."""
-    import jinja2
 
-    def render_trial(body, **options):
+    def render_trial(body, **context):
         source = (
             '{% extends "base.html" %}{% block title %}{{ name }}{% endblock %}'
             "{% block content %}" + body + "{% endblock %}"
         )
-        own = jinja2.DictLoader({"trial.html": source})
-        package = jinja2.PackageLoader("manyview.reporting", "templates")
-        monkeypatch.setattr(
-            jinja2, "PackageLoader", lambda *_: jinja2.ChoiceLoader([own, package])
-        )
-        return _page.render_page("trial.html", **{"name": "trial", **options})
+        (tmp_path / "trial.html").write_text(source, encoding="utf-8")
+        context = {"name": "trial", "spec": {"data": [], "layout": {}}, **context}
+        return _page.render_page("trial.html", templates=tmp_path, **context)
 
     return render_trial
 
@@ -79,10 +70,11 @@ def test_user_text_is_escaped_everywhere(trial):
         caption=NASTY, columns=(Column(name=NASTY, hint=NASTY),), rows=[[NASTY]]
     )
     page = trial(
-        "{{ parts.table(table) }}{{ parts.command(name) }}{{ parts.tile(name, name) }}",
+        "{% call parts.section(name, name) %}{{ parts.table(table) }}{% endcall %}"
+        "{{ parts.command(name) }}{{ parts.tile(name, name) }}"
+        "{{ parts.data('d', name) }}",
         name=NASTY,
         table=table,
-        data={"d": NASTY},
     )
     assert "alert(1)" in page
     assert "<script>alert" not in page
@@ -90,13 +82,12 @@ def test_user_text_is_escaped_everywhere(trial):
 
 
 def test_scripts_are_admitted_by_checksum_alone(trial):
-    page = trial("", figures={"f": {"data": [], "layout": {}}})
+    page = trial("{{ parts.figure('f', spec, 'label') }}")
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
-    policy = policy.replace("&#39;", "'")
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe-inline" not in policy.split("style-src")[0]
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    assert len(scripts) == 3
+    assert len(scripts) == 4
     for script in scripts:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
@@ -104,13 +95,15 @@ def test_scripts_are_admitted_by_checksum_alone(trial):
 
 def test_plotly_is_inlined_once_and_only_for_figures(trial):
     assert "plotly.js v" not in trial("")
-    page = trial("", figures={"f": {"data": []}, "g": {"data": []}})
+    page = trial(
+        "{{ parts.figure('f', spec, 'one') }}{{ parts.figure('g', spec, 'two') }}"
+    )
     assert page.count("* plotly.js v") == 1
     assert len(re.findall(r'<script type="application/json" id="figure-', page)) == 2
 
 
 def test_no_address_is_loaded(trial):
-    page = trial("{{ parts.figure('f', 'label') }}", figures={"f": {"data": []}})
+    page = trial("{{ parts.figure('f', spec, 'label') }}")
     head, _, rest = page.partition("<body>")
     markup = head + re.sub(r"<script.*?</script>", "", rest, flags=re.DOTALL)
     loaded = re.findall(r'(?:src|href)="([^"]*)"', markup)
@@ -124,14 +117,24 @@ def test_a_variable_that_was_forgotten_is_an_error(trial):
         trial("{{ forgotten }}")
 
 
-def test_inline_code_cannot_end_its_element():
-    assert _page._inline("a = '</script>';\r\n") == "a = '<\\/script>';\n"
+def test_code_cannot_end_its_element(monkeypatch):
+    monkeypatch.setattr(_page, "_asset", lambda _: "a = '</script>';\r\n")
+    assert _page.page_code("") == ["a = '<\\/script>';\n"]
 
 
-def test_missing_extra_is_named(monkeypatch):
+def test_sections_make_the_table_of_contents(trial):
+    page = trial(
+        "{% call parts.section('a', 'Long title', short='Short') %}{% endcall %}"
+        "{% call parts.section('b', 'Title') %}{% endcall %}"
+    )
+    links = re.findall(r'<li><a href="#(\w)">(\w+)</a></li>', page)
+    assert links == [("a", "Short"), ("b", "Title")]
+
+
+def test_missing_extra_is_named(monkeypatch, trial):
     monkeypatch.setitem(__import__("sys").modules, "plotly.offline", None)
     with pytest.raises(MissingExtraError, match=r'needs plotly.*"manyview\[report\]"'):
-        render()
+        trial("{{ parts.figure('f', spec, 'label') }}")
 
 
 def test_write_page_replaces_whole_files_only(tmp_path, monkeypatch):

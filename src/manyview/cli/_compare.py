@@ -178,13 +178,11 @@ def comparison_page(content: dict[str, Any], command: str) -> str:
     from manyview.reporting._page import render_page
 
     rows, agreement = content["methods"], content["agreement"]
-    names, figures = agreement["methods"], {}
-    if len(names) > 1:
-        figures["agreement"] = agreement_figure(names, np.array(agreement["ari"]))
+    names = agreement["methods"]
     return render_page(
         "comparison.html",
         templates=Path(__file__).parent / "templates",
-        figures=figures,
+        agreement=agreement_figure(names, np.array(agreement["ari"])),
         content=content,
         command=command,
         scored=any(row["scores"] for row in rows),

@@ -24,7 +24,7 @@ from manyview.model_selection import ClusterCountChoice
 
 if TYPE_CHECKING:
     from manyview.impute import ViewImputer
-    from manyview.reporting._subject import ReportOptions
+    from manyview.reporting._report import ReportOptions
 
 FORMAT = 1
 
@@ -176,7 +176,7 @@ def report_options(
     n_samples: int,
 ) -> ReportOptions:
     """What a report on this data, maybe a part of all samples, says beyond them."""
-    from manyview.reporting._subject import ReportOptions
+    from manyview.reporting._report import ReportOptions
 
     title, part = title_of(data), ""
     if data.n_samples < n_samples:

@@ -98,17 +98,16 @@ def associate(
     ('Kruskal-Wallis', 0.05, ('31', '58'))
     """
     labels = np.asarray(labels)
-    frame = _as_frame(columns, len(labels))
-    frame, kept = frame.loc[labels >= 0], labels[labels >= 0]
-    count = n_clusters or int(kept.max(initial=-1)) + 1
+    frame = _as_frame(columns, len(labels))[labels >= 0]
+    n_clusters = n_clusters or int(labels.max(initial=-1)) + 1
     found = []
     if survival is not None:
-        found.append(_log_rank(frame, kept, count, survival))
-    for name in frame.columns:
+        found.append(_associate_survival(frame, labels, n_clusters, survival))
+    for name, column in frame.items():
         if survival is None or name not in survival:
-            has = frame[name].notna().to_numpy()
-            test = _kruskal if _is_measured(frame[name][has]) else _chi_square
-            found.append(test(str(name), frame[name][has], kept[has], count))
+            values = column.dropna()
+            clusters = labels[values.index]
+            found.append(_associate_column(str(name), values, clusters, n_clusters))
     adjusted = adjust_p_values(np.array([one.p_value for one in found]))
     return tuple(
         replace(one, fdr=float(fdr)) for one, fdr in zip(found, adjusted, strict=True)
@@ -116,92 +115,91 @@ def associate(
 
 
 def _as_frame(columns: Any, n_samples: int) -> pd.DataFrame:
+    """Columns by name, rows by the number of the sample."""
     import pandas as pd
 
+    for name, values in columns.items():
+        if len(values) != n_samples:
+            msg = (
+                f"Column {name!r} has {len(values)} values for {n_samples} samples. "
+                "Pass one value per sample, in the order of the samples."
+            )
+            raise ViewError(msg)
     if isinstance(columns, Mapping):
-        for name, values in columns.items():
-            if len(values) != n_samples:
-                msg = (
-                    f"Column {name!r} has {len(values)} values for {n_samples} "
-                    "samples. Pass one value per sample."
-                )
-                raise ViewError(msg)
         columns = {name: np.asarray(values) for name, values in columns.items()}
-    frame = pd.DataFrame(columns)
-    if len(frame) != n_samples:
-        msg = (
-            f"The columns have {len(frame)} rows for {n_samples} samples. Pass one row "
-            "per sample, in the order of the samples."
-        )
-        raise ViewError(msg)
-    return frame.reset_index(drop=True)
+    return pd.DataFrame(columns).reset_index(drop=True)
 
 
-def _is_measured(values: pd.Series[Any]) -> bool:
-    """Numbers, other than codes for two categories."""
+def _associate_column(
+    name: str, values: pd.Series[Any], clusters: IntArray, n_clusters: int
+) -> Association:
+    """Test one column, without its missing values."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     number = is_numeric_dtype(values.dtype) and not is_bool_dtype(values.dtype)
-    return bool(number and values.nunique() > FEW_VALUES)
+    measured = number and values.nunique() > FEW_VALUES
+    array: Any = values.to_numpy(dtype=np.float64 if measured else str)
+    if not measured:
+        kinds, array = np.unique(array, return_inverse=True)
 
+    def describe(own: Any) -> str:
+        """The values of one cluster in a word."""
+        if not len(own):
+            return "–"
+        if measured:
+            return f"{np.median(own):.4g}"
+        counts = np.bincount(own)
+        return f"{kinds[counts.argmax()]} ({counts.max() / len(own):.0%})"
 
-def _chi_square(
-    name: str, values: pd.Series[Any], clusters: IntArray, n_clusters: int
-) -> Association:
-    from scipy.stats import chi2_contingency
-
-    kinds, codes = np.unique(values.to_numpy(dtype=str), return_inverse=True)
-    table = np.zeros((n_clusters, len(kinds)), dtype=np.int64)
-    np.add.at(table, (clusters, codes), 1)
-    shown = tuple(
-        f"{kinds[row.argmax()]} ({row.max() / row.sum():.0%})" if row.sum() else "–"
-        for row in table
+    described = Association(
+        column=name,
+        n_samples=len(array),
+        per_cluster=tuple(describe(array[clusters == j]) for j in range(n_clusters)),
     )
-    described = Association(column=name, n_samples=len(values), per_cluster=shown)
-    used = table[table.sum(axis=1) > 0]
-    if len(used) < 2:
+    if len(np.unique(clusters)) < 2:
         return replace(described, note="fewer than two clusters have values")
-    if len(kinds) < 2:
-        return replace(described, note="all values are the same")
-    if len(kinds) == len(values):
-        return replace(described, note="all values differ")
-    found = chi2_contingency(used, correction=False)
+    test = _kruskal if measured else _chi_square
+    return replace(described, **test(array, clusters))
+
+
+def _chi_square(values: IntArray, clusters: IntArray) -> dict[str, Any]:
+    from scipy.stats import chi2_contingency
+    from scipy.stats.contingency import association
+    from sklearn.metrics.cluster import contingency_matrix
+
+    table = contingency_matrix(clusters, values)
+    n_kinds = table.shape[1]
+    if n_kinds < 2:
+        return {"note": "all values are the same"}
+    if n_kinds == len(values):
+        return {"note": "all values differ"}
+    found = chi2_contingency(table, correction=False)
     rough = (found.expected_freq < 5).mean() > MOST_SMALL_CELLS
-    return replace(
-        described,
-        test="chi-square",
-        statistic=float(found.statistic),
-        p_value=float(found.pvalue),
-        effect=float(np.sqrt(found.statistic / len(values) / (min(used.shape) - 1))),
-        note="rough: many cells expect fewer than 5 samples" if rough else "",
-    )
+    return {
+        "test": "chi-square",
+        "statistic": float(found.statistic),
+        "p_value": float(found.pvalue),
+        "effect": float(association(table, method="cramer")),
+        "note": "rough: many cells expect fewer than 5 samples" if rough else "",
+    }
 
 
-def _kruskal(
-    name: str, values: pd.Series[Any], clusters: IntArray, n_clusters: int
-) -> Association:
+def _kruskal(values: FloatArray, clusters: IntArray) -> dict[str, Any]:
     from scipy.stats import kruskal
 
-    numbers = values.to_numpy(dtype=np.float64)
-    groups = [numbers[clusters == cluster] for cluster in range(n_clusters)]
-    shown = tuple(f"{np.median(g):.4g}" if len(g) else "–" for g in groups)
-    described = Association(column=name, n_samples=len(numbers), per_cluster=shown)
-    groups = [group for group in groups if len(group)]
-    if len(groups) < 2:
-        return replace(described, note="fewer than two clusters have values")
-    found = kruskal(*groups)
-    return replace(
-        described,
-        test="Kruskal-Wallis",
-        statistic=float(found.statistic),
-        p_value=float(found.pvalue),
-        effect=float(found.statistic) / (len(numbers) - 1),
-    )
+    found = kruskal(*(values[clusters == cluster] for cluster in np.unique(clusters)))
+    return {
+        "test": "Kruskal-Wallis",
+        "statistic": float(found.statistic),
+        "p_value": float(found.pvalue),
+        "effect": float(found.statistic) / (len(values) - 1),
+    }
 
 
-def _log_rank(
-    frame: pd.DataFrame, clusters: IntArray, n_clusters: int, survival: tuple[str, str]
+def _associate_survival(
+    frame: pd.DataFrame, labels: IntArray, n_clusters: int, survival: tuple[str, str]
 ) -> Association:
+    """Test survival times by the log-rank test."""
     for name in survival:
         if name not in frame.columns:
             msg = (
@@ -209,43 +207,34 @@ def _log_rank(
                 "Name the columns with survival time and event."
             )
             raise ViewError(msg)
-    has = frame[list(survival)].notna().all(axis=1).to_numpy()
-    times, events = _survival_numbers(frame.loc[has], *survival)
-    groups = clusters[has]
-    counts = np.bincount(groups, minlength=n_clusters)
-    seen = np.bincount(groups, events, n_clusters).astype(int)
+    known = frame[list(survival)].dropna()
+    try:
+        times, events = known.to_numpy(dtype=np.float64).T
+        usable = bool((times >= 0).all() and np.isin(events, (0, 1)).all())
+    except (TypeError, ValueError):
+        usable = False
+    if not usable:
+        msg = (
+            f"Survival must be numbers: times from 0 in {survival[0]!r} and events "
+            f"0 or 1 in {survival[1]!r}. Encode them so."
+        )
+        raise ViewError(msg)
+    clusters = labels[known.index]
+    counts = np.bincount(clusters, minlength=n_clusters)
+    seen = np.bincount(clusters, events, n_clusters).astype(int)
+    pairs = zip(seen, counts, strict=True)
     described = Association(
         column=", ".join(survival),
         n_samples=len(times),
-        per_cluster=tuple(
-            f"{some} of {every}" for some, every in zip(seen, counts, strict=True)
-        ),
+        per_cluster=tuple(f"{some} of {every}" for some, every in pairs),
     )
     if (counts > 0).sum() < 2 or not events.any():
         return replace(described, note="fewer than two clusters, or no event")
     lifelines = import_extra("lifelines.statistics", "survival", "The log-rank test")
-    found = lifelines.multivariate_logrank_test(times, groups, events)
+    found = lifelines.multivariate_logrank_test(times, clusters, events)
     return replace(
         described,
         test="log-rank",
         statistic=float(found.test_statistic),
         p_value=float(found.p_value),
     )
-
-
-def _survival_numbers(
-    frame: pd.DataFrame, time: str, event: str
-) -> tuple[FloatArray, FloatArray]:
-    try:
-        times = frame[time].to_numpy(dtype=np.float64)
-        events = frame[event].to_numpy(dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"Survival time {time!r} and event {event!r} must be numbers ({error})."
-        raise ViewError(msg) from error
-    if (times < 0).any() or not np.isin(events, (0, 1)).all():
-        msg = (
-            f"Survival needs times from 0 in {time!r} and events 0 or 1 in {event!r}. "
-            "Encode them so."
-        )
-        raise ViewError(msg)
-    return times, events

@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.extmath import safe_sparse_dot
 
 from manyview._arrays import ViewArray
 from manyview._typing import BoolArray, FloatArray, IntArray
-from manyview._views import (
-    SCAN_ELEMENTS,
-    ViewSet,
-    check_views,
-    row_blocks,
-)
+from manyview._views import SCAN_ELEMENTS, ViewSet, check_views, row_blocks
 from manyview.cluster._clustering import check_labels
 
 
@@ -104,35 +100,32 @@ def features_of_clusters(
     n_features: int = 5,
 ) -> tuple[FeatureEffect, ...]:
     """`separating_features` of checked views."""
+    n_clusters = int(labels.max()) + 1
+    of_views = [
+        _effects(array, present, labels, n_clusters)
+        for array, present in zip(views.arrays, views.present, strict=True)
+    ]
+    effect, inside, outside, p_value, fdr = map(np.hstack, zip(*of_views, strict=True))
     names = feature_names or names_of_features(views)
-    found: list[list[FeatureEffect]] = [[] for _ in range(int(labels.max()) + 1)]
-    for array, present, view, columns in zip(
-        views.arrays, views.present, views.names, names, strict=True
-    ):
-        effects, inside, outside, p_values = _effects(
-            array, present, labels, len(found)
-        )
-        for cluster, of_view in enumerate(found):
-            strength = np.abs(effects[cluster])
-            adjusted = adjust_p_values(p_values[cluster])
-            for j in np.argsort(-strength, kind="stable")[:n_features]:
-                if strength[j] > 0:
-                    of_view.append(
-                        FeatureEffect(
-                            cluster=cluster,
-                            view=view,
-                            feature=str(columns[j]),
-                            effect=float(effects[cluster, j]),
-                            inside=float(inside[cluster, j]),
-                            outside=float(outside[cluster, j]),
-                            p_value=float(p_values[cluster, j]),
-                            fdr=float(adjusted[j]),
-                        )
-                    )
+    columns = [
+        (view, str(feature))
+        for view, features in zip(views.names, names, strict=True)
+        for feature in features
+    ]
     return tuple(
-        effect
-        for of_cluster in found
-        for effect in sorted(of_cluster, key=lambda e: -abs(e.effect))[:n_features]
+        FeatureEffect(
+            cluster=cluster,
+            view=columns[j][0],
+            feature=columns[j][1],
+            effect=float(effect[cluster, j]),
+            inside=float(inside[cluster, j]),
+            outside=float(outside[cluster, j]),
+            p_value=float(p_value[cluster, j]),
+            fdr=float(fdr[cluster, j]),
+        )
+        for cluster in range(n_clusters)
+        for j in np.argsort(-np.abs(effect[cluster]), kind="stable")[:n_features]
+        if effect[cluster, j] != 0
     )
 
 
@@ -157,16 +150,20 @@ def names_of_features(views: ViewSet) -> tuple[tuple[str, ...], ...]:
 
 def _effects(
     array: ViewArray, present: BoolArray, labels: IntArray, n_clusters: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """(n_clusters, n_features) each: Cohen's d, means inside and outside, p-value."""
+) -> tuple[FloatArray, ...]:
+    """(n_clusters, n_features) each: Cohen's d, two means, p-value and its FDR."""
+    # Importing it takes a while, and few who import manyview need it.
+    from scipy.stats import ttest_ind_from_stats
+
     counts, sums, squares, origin = _cluster_sums(array, present, labels, n_clusters)
     n_in = counts[:, None]
     n_out = counts.sum() - n_in
     inside = sums / np.maximum(1, n_in)
     outside = (sums.sum(axis=0) - sums) / np.maximum(1, n_out)
-    within = squares - n_in * inside**2
-    without = squares.sum(axis=0) - squares - n_out * outside**2
-    pooled = np.maximum(within + without, 0.0) / np.maximum(1, counts.sum() - 2)
+    # Sums of squares around the two means.
+    within = np.maximum(squares - n_in * inside**2, 0.0)
+    without = np.maximum(squares.sum(axis=0) - squares - n_out * outside**2, 0.0)
+    pooled = (within + without) / np.maximum(1, counts.sum() - 2)
     difference = inside - outside
     # Differences at the size of rounding are none.
     scale = np.abs(inside) + np.abs(outside)
@@ -177,35 +174,21 @@ def _effects(
     spread = np.sqrt(np.where(constant, 1.0, pooled))
     never = np.where(difference == 0, 0.0, np.copysign(np.inf, difference))
     effect = np.where(constant, never, difference / spread)
-    p_values = _welch(difference, within, without, n_in, n_out)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p_values = ttest_ind_from_stats(
+            difference,
+            np.sqrt(within / np.maximum(1, n_in - 1)),
+            n_in,
+            0.0,
+            np.sqrt(without / np.maximum(1, n_out - 1)),
+            n_out,
+            equal_var=False,
+        ).pvalue
     # Two constants: as different as can be, or the same.
     p_values = np.where(constant, np.where(difference == 0, 1.0, 0.0), p_values)
     p_values[((n_in < 2) | (n_out < 2))[:, 0]] = np.nan
-    return effect, inside + origin, outside + origin, p_values
-
-
-def _welch(
-    difference: FloatArray,
-    within: FloatArray,
-    without: FloatArray,
-    n_in: FloatArray,
-    n_out: FloatArray,
-) -> FloatArray:
-    """P-values of Welch's t-test, from sums of squares around the two means."""
-    # Importing it takes a while, and few who import manyview need it.
-    from scipy.stats import ttest_ind_from_stats
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = ttest_ind_from_stats(
-            difference,
-            np.sqrt(np.maximum(within, 0.0) / np.maximum(1, n_in - 1)),
-            n_in.astype(np.int64),
-            0.0,
-            np.sqrt(np.maximum(without, 0.0) / np.maximum(1, n_out - 1)),
-            n_out.astype(np.int64),
-            equal_var=False,
-        )
-    return np.asarray(found.pvalue)
+    fdr = np.array([adjust_p_values(of_cluster) for of_cluster in p_values])
+    return effect, inside + origin, outside + origin, p_values, fdr
 
 
 def adjust_p_values(p_values: FloatArray) -> FloatArray:
@@ -221,16 +204,16 @@ def adjust_p_values(p_values: FloatArray) -> FloatArray:
 
 def _cluster_sums(
     array: ViewArray, present: BoolArray, labels: IntArray, n_clusters: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
     """Counts, sums and sums of squares per cluster, taken from an origin near the data.
 
     Squares of values far from zero would drown the differences between them.
     """
     n_columns = array.shape[1]
-    counts = np.zeros(n_clusters)
-    sums = np.zeros((n_clusters, n_columns))
-    squares = np.zeros((n_clusters, n_columns))
-    origin: FloatArray | None = None
+    counts = np.zeros(n_clusters, dtype=np.int64)
+    sums, squares = np.zeros((2, n_clusters, n_columns))
+    # Zeros are where a sparse view has its mass: zero is a good origin.
+    origin = np.zeros(n_columns) if sparse.issparse(array) else None
     for rows in row_blocks(array.shape[0], n_columns, SCAN_ELEMENTS):
         # Noise, -1, is neither inside nor outside.
         keep = present[rows] & (labels[rows] >= 0)
@@ -238,20 +221,15 @@ def _cluster_sums(
         n_rows = len(clusters)
         if not n_rows:
             continue
+        values: Any = array[rows][keep].astype(np.float64, copy=False)
+        if origin is None:
+            origin = values.mean(axis=0)
+        if not sparse.issparse(array):
+            values -= origin
         member = sparse.csr_array(
             (np.ones(n_rows), (clusters, np.arange(n_rows))), shape=(n_clusters, n_rows)
         )
         counts += np.bincount(clusters, minlength=n_clusters)
-        if sparse.issparse(array):
-            # Zeros are where a sparse view has its mass: zero is a good origin.
-            block = array[rows][keep].astype(np.float64)
-            sums += (member @ block).toarray()
-            squares += (member @ block.multiply(block).tocsr()).toarray()
-            continue
-        values = np.asarray(array[rows], dtype=np.float64)[keep]
-        if origin is None:
-            origin = values.mean(axis=0)
-        values = values - origin
-        sums += np.asarray(member @ values)
-        squares += np.asarray(member @ values**2)
+        sums += safe_sparse_dot(member, values, dense_output=True)
+        squares += safe_sparse_dot(member, values**2, dense_output=True)
     return counts, sums, squares, np.zeros(n_columns) if origin is None else origin

@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from manyview._random import random_source
 from manyview._typing import FloatArray, IntArray
@@ -102,27 +101,25 @@ def map_clustering(
     """
     width = sum(space.n_features for space in clustering.rows)
     affordable = max(FEWEST_SAMPLES, MOST_VALUES // width)
-    n_shown = min(max_samples, affordable)
-    samples = draw_samples(labels, n_shown, random_state)
-    weighted = []
-    planes = []
+    samples = draw_samples(labels, min(max_samples, affordable), random_state)
+    weighted, planes, axes = [], [], []
     for rows, weight in zip(clustering.rows, clustering.weights, strict=True):
         values = rows.dense_rows(samples)
         missing = ~rows.present[samples]
         # A sample without the view is placed at its mean, where it changes nothing.
         values[missing] = rows.mean
-        plane, axes = _principal_plane(values)
+        plane, names = _principal_plane(values)
         plane[missing] = np.nan
-        planes.append((plane, axes))
+        planes.append(plane)
+        axes.append(names)
         weighted.append(values * np.sqrt(weight))
     fused, fused_axes = _neighbour_plane(np.hstack(weighted))
-    of_views = planes[: clustering.n_views]
     return SampleMap(
         samples=samples,
         fused=fused,
-        views=tuple(plane for plane, _ in of_views),
+        views=tuple(planes[: clustering.n_views]),
         axes=fused_axes,
-        view_axes=tuple(axes for _, axes in of_views),
+        view_axes=tuple(axes[: clustering.n_views]),
     )
 
 
@@ -161,9 +158,7 @@ def has_umap() -> bool:
     return find_spec("umap") is not None
 
 
-def _principal_plane(
-    values: FloatArray,
-) -> tuple[npt.NDArray[np.float64], tuple[str, str]]:
+def _principal_plane(values: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
     """(n, 2), first two principal components; zeros where there is no second one."""
     from sklearn.decomposition import PCA
 

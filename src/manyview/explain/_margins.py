@@ -71,9 +71,8 @@ class Explanation:
     @property
     def cluster_confidence(self) -> FloatArray:
         """(n_clusters,), mean confidence; NaN for an empty cluster."""
-        sizes = self.cluster_sizes
-        sums = self._per_cluster(self.confidence)
-        return np.where(sizes > 0, sums / np.maximum(1, sizes), np.nan)
+        with np.errstate(invalid="ignore"):
+            return self._per_cluster(self.confidence) / self._per_cluster(None)
 
     @property
     def n_noise(self) -> int:
@@ -187,12 +186,9 @@ def _nearest(view: Rows, centers: FloatArray) -> IntArray:
 
 
 def _view_agreement(view_labels: IntArray, has: BoolArray) -> FloatArray:
-    n_views = len(view_labels)
-    shares = np.full((n_views, n_views), np.nan)
-    for u in range(n_views):
-        for v in range(n_views):
-            common = has[u] & has[v]
-            if common.any():
-                same = view_labels[u, common] == view_labels[v, common]
-                shares[u, v] = same.mean()
+    shares = np.full((len(has), len(has)), np.nan)
+    for u, v in np.ndindex(shares.shape):
+        common = has[u] & has[v]
+        if common.any():
+            shares[u, v] = (view_labels[u] == view_labels[v])[common].mean()
     return shares

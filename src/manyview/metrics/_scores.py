@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
+from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
 
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
@@ -119,13 +119,10 @@ def pairwise_f_score(labels_true: Any, labels_pred: Any) -> float:
     >>> pairwise_f_score([0, 0, 1, 1], [0, 0, 0, 1])
     0.4
     """
-    table = _contingency(labels_true, labels_pred).astype(np.float64)
-    both = _pairs(table)
-    predicted = _pairs(table.sum(axis=0))
-    true = _pairs(table.sum(axis=1))
-    if predicted + true == 0:
-        return 1.0
-    return float(2 * both / (predicted + true))
+    y_true, y_pred = _check_labels(labels_true, labels_pred)
+    pairs = pair_confusion_matrix(y_true, y_pred)
+    wrong, both = pairs[0, 1] + pairs[1, 0], pairs[1, 1]
+    return float(2 * both / (2 * both + wrong)) if both + wrong else 1.0
 
 
 def all_scores(labels_true: Any, labels_pred: Any) -> dict[str, float] | None:
@@ -138,10 +135,6 @@ def all_scores(labels_true: Any, labels_pred: Any) -> dict[str, float] | None:
         "purity": purity_score(labels_true, labels_pred),
         "ari": float(adjusted_rand_score(labels_true, labels_pred)),
     }
-
-
-def _pairs(counts: npt.NDArray[np.float64]) -> float:
-    return float((counts * (counts - 1) / 2).sum())
 
 
 def _contingency(labels_true: Any, labels_pred: Any) -> npt.NDArray[np.int64]:
@@ -165,13 +158,10 @@ def _check_labels(
             array = array.astype(str)
         codes.append(np.unique(array, return_inverse=True)[1].ravel())
     y_true, y_pred = codes
-    if len(y_true) != len(y_pred):
+    if len(y_true) != len(y_pred) or not len(y_true):
         msg = (
-            f"labels_true has {len(y_true)} samples but labels_pred has "
-            f"{len(y_pred)}. Pass one label per sample in both."
+            f"labels_true has {len(y_true)} samples and labels_pred has {len(y_pred)}. "
+            "Pass one label per sample in both, and at least one."
         )
-        raise ValueError(msg)
-    if not len(y_true):
-        msg = "labels_true and labels_pred are empty: there is nothing to compare."
         raise ValueError(msg)
     return y_true, y_pred

@@ -146,17 +146,18 @@ def choose_n_clusters(
     # The same subsamples and seeds for every candidate: the curve is paired.
     draws = [_draw(len(everyone), n_drawn, source) for _ in range(n_subsamples)]
     seeds = [int(seed) for seed in source.randint(2**31 - 1, size=n_subsamples + 1)]
-    n_fits = len(tried) * len(seeds)
+    samples = [everyone, *(everyone[rows] for rows in draws)]
     n_done = 0
     weakest, agreement = [], []
     for n_clusters in tried:
         labellings = []
-        for rows, seed in zip([np.arange(len(everyone)), *draws], seeds, strict=True):
-            model = _with_clusters(estimator, n_clusters, seed)
-            labellings.append(_labels(model, views, everyone[rows]))
+        for sample, seed in zip(samples, seeds, strict=True):
+            labellings.append(
+                _cluster(estimator, n_clusters, seed, _part(views, sample))
+            )
             n_done += 1
             if on_progress is not None:
-                on_progress(n_done, n_fits)
+                on_progress(n_done, len(tried) * len(seeds))
         whole, *parts = labellings
         pairs = [(whole[rows], part) for rows, part in zip(draws, parts, strict=True)]
         found = [recovery(*pair, n_clusters) for pair in pairs]
@@ -219,19 +220,10 @@ def _choose(
 
 def _check_candidates(candidates: Iterable[int], n_drawn: int) -> list[int]:
     tried = sorted(set(candidates))
-    if not tried:
-        msg = "candidates is empty: pass the numbers of clusters to try."
-        raise ViewError(msg)
-    if tried[0] < 2:
+    if not tried or tried[0] < 2 or tried[-1] > n_drawn:
         msg = (
-            f"candidates start at {tried[0]}, but stability says nothing below 2 "
-            "clusters. Start at 2."
-        )
-        raise ViewError(msg)
-    if tried[-1] > n_drawn:
-        msg = (
-            f"candidates go up to {tried[-1]} clusters, but a subsample has {n_drawn} "
-            "samples. Try fewer clusters."
+            f"candidates are {tried}, but must be numbers of clusters from 2, below "
+            f"which stability says nothing, to {n_drawn}, the samples of a subsample."
         )
         raise ViewError(msg)
     return tried
@@ -241,20 +233,25 @@ def _draw(n_samples: int, n_drawn: int, source: np.random.RandomState) -> IntArr
     return np.sort(source.permutation(n_samples)[:n_drawn])
 
 
-def _with_clusters(estimator: Any, n_clusters: int, seed: int) -> Any:
-    """An unfitted copy for one candidate; its views will come by name."""
+def _part(views: ViewSet, rows: IntArray) -> dict[str, Any]:
+    pairs = zip(views.names, views.arrays, strict=True)
+    return {name: array[rows] for name, array in pairs}
+
+
+def _cluster(
+    estimator: Any, n_clusters: int, seed: int, part: dict[str, Any]
+) -> IntArray:
+    """Labels by a copy of the estimator; its views come by name."""
     model = clone(estimator)
     model.set_params(n_clusters=n_clusters, random_state=seed, view_sizes=None)
     if "n_init" in model.get_params():
         # The more clusters, the more ways to be stuck: a start that is would look like
         # a cluster that is not there.
         model.set_params(n_init=max(model.n_init, n_clusters))
-    return model
-
-
-def _part(views: ViewSet, rows: IntArray) -> dict[str, Any]:
-    pairs = zip(views.names, views.arrays, strict=True)
-    return {name: array[rows] for name, array in pairs}
+    with warnings.catch_warnings():
+        # A run cut short is as good a test of stability as any other.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return np.asarray(model.fit(part).labels_)
 
 
 def _eigengaps(
@@ -280,10 +277,3 @@ def _shortlist(tried: Sequence[int], gaps: dict[int, float]) -> list[int]:
     widest = by_gap[0]
     beside = {widest - 1, widest + 1}.intersection(tried)
     return sorted(beside.union(by_gap[:WIDEST_GAPS]))
-
-
-def _labels(model: Any, views: ViewSet, rows: IntArray) -> IntArray:
-    with warnings.catch_warnings():
-        # A run cut short is as good a test of stability as any other.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return np.asarray(model.fit(_part(views, rows)).labels_)

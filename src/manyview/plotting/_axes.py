@@ -40,13 +40,8 @@ def plot_convergence(estimator: Any, *, ax: Axes | None = None) -> Axes:
     history = _history(estimator)
     for stage in sorted({record.stage for record in history}):
         steps = [i for i, r in enumerate(history, start=1) if r.stage == stage]
-        ax.plot(
-            steps,
-            [history[step - 1].objective for step in steps],
-            marker="o",
-            markersize=3,
-            color=cluster_colors(1)[0],
-        )
+        objective = [history[step - 1].objective for step in steps]
+        ax.plot(steps, objective, "o-", markersize=3, color=cluster_colors(1)[0])
         if steps[0] > 1:
             ax.axvline(steps[0] - 0.5, color="0.8", linewidth=0.8, zorder=0)
     ax.set(xlabel="iteration", ylabel="objective")
@@ -116,16 +111,9 @@ def plot_map(
     if (shown < 0).any():
         colors[-1] = "0.6"
     for cluster, color in colors.items():
-        inside = shown == cluster
-        ax.scatter(
-            positions[inside, 0],
-            positions[inside, 1],
-            s=8,
-            color=color,
-            linewidths=0,
-            alpha=0.8,
-            label="noise" if cluster < 0 else str(cluster),
-        )
+        label = "noise" if cluster < 0 else str(cluster)
+        x, y = positions[shown == cluster].T
+        ax.scatter(x, y, s=8, color=color, linewidths=0, alpha=0.8, label=label)
     axes = sample_map.axes if view is None else sample_map.view_axes[view]
     ax.set(xticks=[], yticks=[], aspect="equal", xlabel=axes[0], ylabel=axes[1])
     return ax
@@ -153,12 +141,10 @@ def plot_agreement(explanation: Explanation, *, ax: Axes | None = None) -> Axes:
     places = range(len(names))
     ax.set_xticks(places, names)
     ax.set_yticks(places, names)
-    for row in places:
-        for column in places:
-            value = shares[row, column]
-            text = "" if np.isnan(value) else f"{value:.2f}"
-            color = "white" if value > 0.6 else "black"
-            ax.text(column, row, text, ha="center", va="center", color=color)
+    for (row, column), value in np.ndenumerate(shares):
+        text = "" if np.isnan(value) else f"{value:.2f}"
+        color = "white" if value > 0.6 else "black"
+        ax.text(column, row, text, ha="center", va="center", color=color)
     return ax
 
 

@@ -16,7 +16,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,14 +24,14 @@ import numpy as np
 from manyview._extras import import_extra
 from manyview._files import whole_file
 from manyview._version import __version__
+from manyview.plotting._colors import cluster_colors
 
-# A Plotly figure as plain data: {"data": [...], "layout": {...}}. A colour may be
-# "theme:ink", "theme:muted", "theme:line", "theme:card", "theme:accent",
-# "theme:wash" or "theme:tint": the page
-# fills in what fits its light or dark mode.
+# A Plotly figure as plain data: {"data": [...], "layout": {...}}. page.js adds what all
+# figures have in common, and fills in colours that depend on the theme: "theme:ink",
+# "theme:muted", "theme:line", "theme:card", "theme:accent", "theme:wash", "theme:tint".
 Figure: TypeAlias = Mapping[str, Any]
 
-TEMPLATES = "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 # Pixels of a page's frame in a notebook.
 FRAME_HEIGHT = 900
 # Smaller p-values are shown as "< 1e-16".
@@ -46,16 +45,14 @@ class Column:
     format : a format specification for numbers, such as ".3f" or ",d", or "p".
     numeric : aligned right and sorted by value.
     hint : explanation shown on hovering over the heading.
-    swatches : colours; cells are then indices of clusters.
-    names : names of the clusters, where cells are indices.
+    clusters : names of the clusters; cells are then their indices.
     """
 
     name: str
     numeric: bool = False
     format: str = ""
     hint: str = ""
-    swatches: Sequence[str] = ()
-    names: Sequence[str] = ()
+    clusters: Sequence[str] = ()
 
 
 def number(name: str, spec: str = "", hint: str = "") -> Column:
@@ -115,32 +112,17 @@ class ReportPage:
         )
 
 
-def render_page(
-    template: str,
-    *,
-    templates: Path | None = None,
-    figures: Mapping[str, Figure] | None = None,
-    data: Mapping[str, Any] | None = None,
-    scripts: Sequence[str] = (),
-    **context: Any,
-) -> str:
+def render_page(template: str, *, templates: Path = TEMPLATES, **context: Any) -> str:
     """The HTML of a page.
 
     template : file in ``reporting/templates`` that extends ``base.html``.
     templates : another folder in which `template` may be.
-    figures : by the name that the template's ``figure`` macro refers to.
-    data : further JSON, for the page's own scripts, found under ``data-<name>``.
-    scripts : JavaScript files in ``reporting/templates`` that this page adds.
     context : variables of the template.
     """
     jinja2 = import_extra("jinja2", "report", "A report")
-    plotly = import_extra("plotly.offline", "report", "A report")
-    safe = import_extra("markupsafe", "report", "A report").Markup
-    loaders = [jinja2.PackageLoader("manyview.reporting", TEMPLATES)]
-    if templates is not None:
-        loaders.append(jinja2.FileSystemLoader(templates))
     environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader(loaders),
+        loader=jinja2.FileSystemLoader([TEMPLATES, templates]),
+        extensions=["jinja2.ext.do"],
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -150,24 +132,30 @@ def render_page(
         "cell": format_cell,
         "sort_key": sort_key,
         "number": format_number,
-        "p": p_text,
         "plural": plural,
+        "checksum": checksum,
+        "json": script_json,
     }
-    code = [_asset("page.js"), *(_asset(name) for name in scripts)]
-    if figures:
-        code = [plotly.get_plotlyjs(), *code, _asset("export.js")]
-    code = [_inline(text) for text in code]
-    blocks = {f"figure-{name}": spec for name, spec in (figures or {}).items()}
-    blocks |= {f"data-{name}": values for name, values in (data or {}).items()}
-    rendered: str = environment.get_template(template).render(
-        **context,
-        version=__version__,
-        style=safe(_asset("page.css")),
-        code=[safe(text) for text in code],
-        code_hashes=[_csp_hash(text) for text in code],
-        json_blocks={name: safe(script_json(value)) for name, value in blocks.items()},
-    )
+    environment.globals |= {
+        "version": __version__,
+        "asset": _asset,
+        "page_code": page_code,
+        "cluster_colors": cluster_colors,
+    }
+    # Sections enter themselves, for the table of contents.
+    rendered: str = environment.get_template(template).render(sections=[], **context)
     return rendered
+
+
+def page_code(content: str) -> list[str]:
+    """The scripts of a page; one without figures does not need those that draw."""
+    code = [_asset("page.js")]
+    if "data-figure=" in content:
+        plotly = import_extra("plotly.offline", "report", "A report")
+        code = [plotly.get_plotlyjs(), *code, _asset("export.js"), _asset("map.js")]
+    # Code must not end its own script element. Carriage returns would be dropped by the
+    # browser's parser and spoil the checksum.
+    return [c.replace("</script", "<\\/script").replace("\r", "") for c in code]
 
 
 def write_page(path: str | os.PathLike[str], content: str) -> Path:
@@ -179,8 +167,12 @@ def write_page(path: str | os.PathLike[str], content: str) -> Path:
 
 
 def script_json(value: Any) -> str:
-    """JSON that can stand inside a script element whatever text it holds."""
-    text = json.dumps(_plain(value), allow_nan=False, separators=(",", ":"))
+    """JSON that can stand inside a script element whatever text it holds.
+
+    Arrays become lists; numbers that JSON cannot hold become null.
+    """
+    encoder = import_extra("plotly.utils", "report", "A report").PlotlyJSONEncoder
+    text = json.dumps(value, cls=encoder, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -191,36 +183,28 @@ def figure_text(text: object) -> str:
 
 def format_cell(value: Any, column: Column) -> str:
     """A table cell as text."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if column.names:
-        return str(column.names[value])
-    if column.format == "p":
-        return p_text(value)
-    if column.format and not isinstance(value, str):
-        return format(value, column.format)
-    return str(value)
+    if column.clusters and value is not None:
+        return str(column.clusters[value])
+    return value if isinstance(value, str) else format_number(value, column.format)
 
 
-def p_text(value: float) -> str:
-    """A p-value to two digits; those that cannot be told from zero as a bound."""
-    if math.isnan(value):
+def format_number(value: Any, spec: str = ",") -> str:
+    """A number as text, by a format specification, or "p" for a p-value."""
+    if _is_missing(value):
         return "–"
+    if spec != "p":
+        return format(value, spec)
+    # Smaller ones cannot be told from zero.
     return f"< {SMALLEST_P:.0e}" if value < SMALLEST_P else f"{value:.2g}"
 
 
 def sort_key(value: Any) -> str:
     """What a cell is sorted by: numbers in full, missing values last."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if _is_missing(value):
         return ""
     if isinstance(value, (int, float, np.number)):
         return repr(float(value))
     return str(value)
-
-
-def format_number(value: float, spec: str = ",") -> str:
-    """A number in running text."""
-    return format(value, spec)
 
 
 def plural(count: int, noun: str) -> str:
@@ -228,32 +212,15 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _asset(name: str) -> str:
-    path = files("manyview.reporting") / TEMPLATES / name
-    return path.read_text(encoding="utf-8")
-
-
-def _inline(code: str) -> str:
-    """Code that cannot end its own script element. Carriage returns would be dropped
-    by the browser's parser and spoil the checksum."""
-    return code.replace("</script", "<\\/script").replace("\r", "")
-
-
-def _csp_hash(code: str) -> str:
+def checksum(code: str) -> str:
+    """By which the content security policy admits a script."""
     digest = hashlib.sha256(code.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def _plain(value: Any) -> Any:
-    """Built-in types only; numbers that JSON cannot hold become null."""
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _asset(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")

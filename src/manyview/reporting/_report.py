@@ -4,32 +4,52 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from manyview._random import random_source
+from manyview._results import PaceRecord
+from manyview._typing import FloatArray, IntArray
 from manyview.cluster._clustering import Clustering
-from manyview.explain import Explanation
+from manyview.exceptions import ViewError
+from manyview.explain import Association, Explanation, SampleMap, associate
+from manyview.explain._features import features_of_clusters
+from manyview.explain._maps import map_clustering
 from manyview.explain._margins import clustering_of, explain_clustering
 from manyview.metrics._scores import all_scores
 from manyview.plotting._colors import cluster_colors
-from manyview.reporting import _figures as draw
-from manyview.reporting import _tables as tables
-from manyview.reporting._page import Figure, ReportPage, render_page
-from manyview.reporting._subject import ReportOptions, Subject, study
+from manyview.reporting import _figures, _tables
+from manyview.reporting._page import ReportPage, render_page
 
 if TYPE_CHECKING:
     from manyview.model_selection import ClusterCountChoice
 
 # Coordinates of the maps are sent as whole numbers up to this; map.js knows it too.
 MAP_EXTENT = 4095
-# Below this confidence a sample belongs to other clusters more than to its own.
-UNSURE_BELOW = 0.5
 # Samples whose names and labels a page holds, 2 MB at most without names.
 MOST_LISTED = 200_000
 # Small maps side by side.
 MOST_MAP_COLUMNS = 6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportOptions:
+    """What a report says beyond the result itself; see `report_page`."""
+
+    title: str = "Clusters"
+    sample_ids: Sequence[str] | None = None
+    feature_names: Sequence[Sequence[str]] | None = None
+    target: Any = None
+    target_names: Sequence[str] = ()
+    command: str | None = None
+    provenance: Sequence[tuple[str, str]] = ()
+    choice: ClusterCountChoice | None = None
+    covariates: Any = None
+    survival: tuple[str, str] | None = None
+    max_samples: int = 3000
 
 
 def report(
@@ -160,120 +180,125 @@ def make_report(
     that of the clustering, computed if None.
     """
     explanation = explanation or explain_clustering(clustering)
-    subject = study(
-        clustering, explanation, options, estimator=estimator, method=method
+    labels = explanation.labels
+    ids = options.sample_ids
+    if ids is None:
+        ids = [str(i) for i in range(len(labels))]
+    if len(ids) != len(labels):
+        msg = f"{len(ids)} sample ids were given for {len(labels)} samples."
+        raise ViewError(msg)
+    classes, class_names = _classes(options, len(labels))
+    effects = features_of_clusters(clustering.views, labels, options.feature_names)
+    associations: tuple[Association, ...] = ()
+    if options.covariates is not None:
+        associations = associate(
+            labels,
+            options.covariates,
+            survival=options.survival,
+            n_clusters=len(clustering.names),
+        )
+    sample_map = map_clustering(
+        clustering, labels, options.max_samples, random_source(0)
     )
+    history: Sequence[Any] = getattr(estimator, "history_", ())
     page = render_page(
         "clustering.html",
-        figures=_all_figures(subject),
-        data={"map": _map_data(subject), "samples": _sample_data(subject)},
-        scripts=("map.js",),
-        sections=_sections(subject),
-        subject=subject,
-        explanation=explanation,
+        draw=_figures,
+        tables=_tables,
         options=options,
-        colors=cluster_colors(len(subject.sizes)),
+        method=method,
+        estimator=estimator,
+        history=history,
+        # Whether the method adds samples pace by pace, weighs the views, and takes
+        # distances in graph embeddings of them.
+        paced=bool(history) and isinstance(history[0], PaceRecord),
+        weighted=hasattr(estimator, "view_weights_"),
+        embedded=hasattr(estimator, "embedding_names_"),
+        views=clustering.views,
+        explanation=explanation,
+        ids=ids,
+        class_names=class_names,
+        counts=None if classes is None else _contingency(explanation, classes),
+        scores=all_scores(classes, labels),
+        effects=effects,
+        largest_effect=max(
+            (abs(one.effect) for one in effects if np.isfinite(one.effect)), default=1.0
+        ),
+        associations=associations,
+        sample_map=sample_map,
         map_columns=_map_columns(len(explanation.view_names)),
-        scores=all_scores(subject.classes, explanation.labels),
-        MOST_LISTED=MOST_LISTED,
-        UNSURE_BELOW=UNSURE_BELOW,
-        tables=tables,
+        map_data=_map_data(sample_map, explanation, ids, classes, class_names),
+        sample_data=_sample_data(explanation, options.sample_ids),
     )
     return ReportPage(page)
 
 
-def _sections(subject: Subject) -> dict[str, str]:
-    """Headings of the sections that are shown by identifier, in order."""
-    sections = {
-        "map": ("Map", True),
-        "clusters": ("Clusters", True),
-        "choice": ("Number of clusters", subject.options.choice is not None),
-        "associations": ("Known columns", bool(subject.associations)),
-        "classes": ("Known classes", subject.classes is not None),
-        "views": ("Views", True),
-        "pacing": ("Self-pacing", subject.paced),
-        "disagreement": ("Disagreement", True),
-        "outliers": ("Outliers", True),
-        "features": ("Features", True),
-        "convergence": ("Convergence", bool(subject.history)),
-        "settings": ("Settings", True),
-    }
-    return {name: heading for name, (heading, shown) in sections.items() if shown}
+def _classes(
+    options: ReportOptions, n_samples: int
+) -> tuple[IntArray | None, list[str]]:
+    """Known classes as codes, and the names of the classes that occur."""
+    if options.target is None:
+        return None, []
+    target = np.asarray(options.target)
+    if target.shape != (n_samples,):
+        msg = f"target has shape {target.shape}, expected ({n_samples},)."
+        raise ViewError(msg)
+    values, codes = np.unique(target, return_inverse=True)
+    if options.target_names and values.dtype.kind in "iu":
+        return codes, [str(options.target_names[value]) for value in values]
+    return codes, [str(value) for value in values]
 
 
-def _all_figures(subject: Subject) -> dict[str, Figure]:
-    explanation, options = subject.explanation, subject.options
-    names = explanation.view_names
-    shares = [
-        ("explained", 1 - explanation.unexplained, "#2a9d6f"),
-        ("agreement with the result", explanation.agreement, "theme:accent"),
-    ]
-    if subject.weighted:
-        shares.insert(0, ("weight", explanation.weights, "#e07b39"))
-    figures = {
-        "sizes": draw.sizes_figure(
-            subject.names, subject.sizes, explanation.cluster_confidence
-        ),
-        "agreement": draw.agreement_figure(names, explanation.view_agreement),
-        "contribution": draw.contribution_figure(names, shares),
-    }
-    if subject.paced:
-        figures["joining"] = draw.joining_figure(names, subject.estimator.joined_pace_)
-        figures["exponents"] = draw.exponents_figure(names, subject.history)
-    if subject.history:
-        figures["convergence"] = draw.convergence_figure(subject.history)
-    if subject.classes is not None:
-        figures["classes"] = draw.classes_figure(
-            tables.contingency(subject), subject.names, subject.class_names
-        )
-    if options.choice is not None:
-        figures["choice"] = draw.choice_figure(options.choice)
-    return figures
+def _contingency(explanation: Explanation, classes: IntArray) -> IntArray:
+    """(n_clusters, n_classes), samples per cluster and known class."""
+    counts = np.zeros((len(explanation.cluster_names), classes.max() + 1), np.int64)
+    known = explanation.labels >= 0
+    np.add.at(counts, (explanation.labels[known], classes[known]), 1)
+    return counts
 
 
-def _map_data(subject: Subject) -> dict[str, Any]:
-    shown = subject.sample_map.samples
-    explanation = subject.explanation
-    positions = [subject.sample_map.fused, *subject.sample_map.views]
-    axes = [subject.sample_map.axes, *subject.sample_map.view_axes]
-    content: dict[str, Any] = {
-        "ids": [str(subject.ids[i]) for i in shown],
+def _map_data(
+    sample_map: SampleMap,
+    explanation: Explanation,
+    ids: Sequence[str],
+    classes: IntArray | None,
+    class_names: Sequence[str],
+) -> dict[str, Any]:
+    shown = sample_map.samples
+    planes = zip(
+        [sample_map.fused, *sample_map.views],
+        [sample_map.axes, *sample_map.view_axes],
+        strict=True,
+    )
+    return {
+        "ids": [str(ids[i]) for i in shown],
         "labels": explanation.labels[shown],
         "confidence": np.round(explanation.confidence[shown], 3),
         "viewLabels": explanation.view_labels[:, shown],
-        "viewNames": explanation.view_names,
-        "names": subject.names,
-        "colors": cluster_colors(len(subject.sizes)),
-        "classes": None,
-        "maps": [
-            {**_whole_numbers(position), "axes": names}
-            for position, names in zip(positions, axes, strict=True)
-        ],
+        "colors": cluster_colors(len(explanation.cluster_names)),
+        "classes": None if classes is None else classes[shown],
+        "classNames": class_names,
+        "classColors": cluster_colors(len(class_names)),
+        "maps": [{**_whole_numbers(plane), "axes": axes} for plane, axes in planes],
     }
-    if subject.classes is not None:
-        content["classes"] = subject.classes[shown]
-        content["classNames"] = subject.class_names
-        content["classColors"] = cluster_colors(len(subject.class_names))
-    return content
 
 
-def _sample_data(subject: Subject) -> dict[str, Any] | None:
+def _sample_data(
+    explanation: Explanation, sample_ids: Sequence[str] | None
+) -> dict[str, Any] | None:
     """All samples, to be found and exported; None if they are too many for a page."""
-    n_samples = len(subject.ids)
-    if n_samples > MOST_LISTED:
+    if len(explanation.labels) > MOST_LISTED:
         return None
-    explanation, numbered = subject.explanation, subject.options.sample_ids is None
     return {
         # Numbers need not be sent.
-        "ids": None if numbered else [str(name) for name in subject.ids],
+        "ids": None if sample_ids is None else [str(name) for name in sample_ids],
         "labels": explanation.labels,
         # In thousandths: fewer digits to send.
         "confidence": np.round(1000 * explanation.confidence).astype(int),
-        "outlier": np.round(explanation.outlier_score, 1),
     }
 
 
-def _whole_numbers(position: Any) -> dict[str, list[int | None]]:
+def _whole_numbers(position: FloatArray) -> dict[str, list[int | None]]:
     """Coordinates from 0 to MAP_EXTENT in both directions, None where missing.
 
     Both axes keep the same scale; an outlier may not squeeze the rest, so the farthest
@@ -283,10 +308,11 @@ def _whole_numbers(position: Any) -> dict[str, list[int | None]]:
     span = max(float((high - low).max()), 1e-300)
     middle = (low + high) / 2
     scaled = np.clip((position - middle) / span + 0.5, 0.0, 1.0) * MAP_EXTENT
-    columns = []
-    for column in scaled.T:
-        columns.append([None if np.isnan(c) else round(c) for c in column.tolist()])
-    return {"x": columns[0], "y": columns[1]}
+    x, y = (
+        [None if np.isnan(place) else round(place) for place in column]
+        for column in scaled.T.tolist()
+    )
+    return {"x": x, "y": y}
 
 
 def _map_columns(n_maps: int) -> int:

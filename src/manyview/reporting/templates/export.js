@@ -1,4 +1,4 @@
-// What a reader takes along: labels as CSV, figures and maps as SVG or PNG, new names.
+// What a reader takes along: tables as CSV, figures as SVG or PNG, new names.
 // Files are made on the page; nothing is sent anywhere.
 "use strict";
 (() => {
@@ -22,49 +22,6 @@
     save(new Blob([text.join("\n") + "\n"], { type: "text/csv" }), name);
   };
 
-  const exportLabels = () => {
-    const { nameOf } = manyview.map;
-    const every = manyview.readData("data-samples");
-    saveTable(every.labels.map((label, i) => [
-      every.ids ? every.ids[i] : i, label, nameOf(label),
-      (every.confidence[i] / 1000).toFixed(3)]), "labels.csv");
-  };
-  const exportSelection = () => {
-    const { data, nameOf, selected } = manyview.map;
-    saveTable(selected().map((i) => [
-      data.ids[i], data.labels[i], nameOf(data.labels[i]),
-      data.confidence[i].toFixed(3)]), "selected.csv");
-  };
-
-  const mapDrawing = (index) => {
-    const { side, radius, points, axes } = manyview.map.points(index);
-    const { card, muted } = manyview.colors();
-    const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
-    const number = (x) => Number(x.toFixed(1));
-    const dots = points.map(([x, y, color, alpha]) => `<circle cx="${number(x)}" `
-      + `cy="${number(y)}" r="${number(radius)}" fill="${color}" fill-opacity="${alpha}"/>`);
-    const words = index ? "" : `<g fill="${muted}" font-family="sans-serif" font-size="12" `
-      + `text-anchor="middle"><text x="${side / 2}" y="${side - 8}">${escape(axes[0])}</text>`
-      + `<text transform="translate(15 ${side / 2}) rotate(-90)">${escape(axes[1])}</text></g>`;
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${side}" height="${side}">`
-      + `<rect width="100%" height="100%" fill="${card}"/>${dots.join("")}${words}</svg>`;
-  };
-
-  const saveMap = (index, format, name) => {
-    if (format === "svg") {
-      save(new Blob([mapDrawing(index)], { type: "image/svg+xml" }), name);
-      return;
-    }
-    const drawn = manyview.map.canvas(index);
-    const filled = document.createElement("canvas");
-    [filled.width, filled.height] = [drawn.width, drawn.height];
-    const pen = filled.getContext("2d");
-    pen.fillStyle = manyview.colors().card;
-    pen.fillRect(0, 0, filled.width, filled.height);
-    pen.drawImage(drawn, 0, 0);
-    filled.toBlob((blob) => save(blob, name));
-  };
-
   const saveFigure = async (element, format, name) => {
     if (!("drawn" in element.dataset)) await manyview.draw(element);
     const layout = { ...element.layout, paper_bgcolor: manyview.colors().card };
@@ -79,37 +36,27 @@
     save(new Blob([bytes], { type: format === "svg" ? "image/svg+xml" : "image/png" }), name);
   };
 
-  const setUpRenaming = () => {
-    const inputs = [...document.querySelectorAll("[data-rename]")];
-    const code = document.querySelector("#rename code");
-    if (!code) return;
-    const first = inputs.map((input) => input.value);
-    const tell = () => {
-      const changed = inputs.map((input, j) => [j, input.value.trim()])
-        .filter(([j, name]) => name && name !== first[j])
-        .map(([j, name]) => `${j}: ${JSON.stringify(name)}`);
-      code.textContent = `model.rename_clusters({${changed.join(", ")}})`;
-    };
-    inputs.forEach((input, j) => input.addEventListener("change", () => {
-      if (!manyview.names.length) manyview.names.push(...first);
-      manyview.rename(j, input.value.trim() || first[j]);
-      tell();
-    }));
-  };
-
-  document.addEventListener("DOMContentLoaded", () => {
-    document.getElementById("export-labels")?.addEventListener("click", exportLabels);
-    document.getElementById("export-selection")?.addEventListener("click", exportSelection);
-    for (const button of document.querySelectorAll("[data-save]")) {
-      const { save: format, name } = button.dataset;
-      button.addEventListener("click", () => {
-        if (name.startsWith("map-")) saveMap(Number(name.slice(4)), format, `${name}.${format}`);
-        else {
-          const element = document.querySelector(`[data-figure="figure-${name}"]`);
-          saveFigure(element, format, `${name}.${format}`);
-        }
-      });
+  // Calls `act` with format and name of the file when a button for it is clicked.
+  const onSave = (name, act) => {
+    for (const button of manyview.all(`[data-save][data-name="${name}"]`)) {
+      const format = button.dataset.save;
+      button.addEventListener("click", () => act(format, `${name}.${format}`));
     }
-    setUpRenaming();
-  });
+  };
+  for (const element of manyview.all("[data-figure]")) {
+    onSave(element.dataset.figure.slice("figure-".length),
+           (format, name) => saveFigure(element, format, name));
+  }
+
+  const inputs = manyview.all("[data-rename]");
+  inputs.forEach((input, j) => input.addEventListener("change", () => {
+    manyview.rename(j, input.value.trim() || input.defaultValue);
+    const changed = inputs.map((other, k) => [k, other.value.trim(), other.defaultValue])
+      .filter(([, name, first]) => name && name !== first)
+      .map(([k, name]) => `${k}: ${JSON.stringify(name)}`);
+    document.querySelector("#rename code").textContent =
+      `model.rename_clusters({${changed.join(", ")}})`;
+  }));
+
+  Object.assign(manyview, { save, saveTable, onSave });
 })();
