@@ -13,7 +13,7 @@ from manyview._random import random_source
 from manyview._results import NSMVCResult
 from manyview._scaling import ViewScale, learn_scales
 from manyview._sklearn_compat import Interval
-from manyview._typing import FloatArray
+from manyview._typing import BoolArray, FloatArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
 from manyview.cluster._nsmvc import NSMVC

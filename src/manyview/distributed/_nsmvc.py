@@ -197,10 +197,10 @@ n_iter_, history_, scales_, view_names_, n_features_in_
         self._warn_unless_converged(best)
         return X, None
 
-    def _clustering(self, views: Any, prepared: Any) -> Clustering:
+    def _clustering(self, views: Any, rows: Any = None) -> Clustering:
         if not isinstance(views, ViewSet):  # From `fit_clustering`, as `_fit` got them.
             views = self._check_views(views, reset=False)
-        return super()._clustering(views, prepared)
+        return super()._clustering(views, rows)
 
     def _open_data(self, views: DaskViews) -> DaskRows:
         """What the loop runs on; sets the fitted attributes that it depends on."""
