@@ -108,6 +108,16 @@ def test_damaged_checkpoint_is_refused(views, tmp_path, name, content):
         fit(tmp_path / "c", views)
 
 
+def test_a_best_restart_that_is_gone_is_missed(views, tmp_path):
+    """Without it, a later restart would be taken for the best of all."""
+    _, n_all = fit(tmp_path / "c", views)
+    with pytest.raises(Stop):
+        fit(tmp_path / "c", views, stop_at=n_all - 2)
+    (tmp_path / "c" / "best.npz").unlink()
+    with pytest.raises(CheckpointError, match=r"best\.npz is gone"):
+        fit(tmp_path / "c", views)
+
+
 @pytest.mark.parametrize(
     "seeds", [None, 3, [], [1, 2], [1, 2, "x"], [1, 2, -1], [1, 2, True], {"a": 1}]
 )

@@ -54,6 +54,9 @@ class Checkpoint:
         self.data, self.n_clusters = data, int(n_clusters)
         self.seeds = self._identify(identity, seeds)
         self.state, self.best = self._read("state.npz"), self._read("best.npz")
+        if self.state.get("restart", 0) > 0 and not self.best:
+            with _reading(self.folder / "best.npz"):
+                raise FileNotFoundError
         self._seen_by_workers = False
 
     def best_restart(
