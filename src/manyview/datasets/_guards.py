@@ -13,12 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from manyview._arrays import as_array
 from manyview._extras import MissingExtraError
-from manyview._views import stored_row, suspicious_rows
-from manyview.datasets._model import View
 from manyview.exceptions import DatasetError, ViewError
 
 # Data up to this size is read however well it was compressed.
@@ -130,48 +125,3 @@ def check_hdf5(path: Path, item: Any) -> int:
             msg = f"{path}: {trouble}, which is not followed. Copy the data into it."
             raise DatasetError(msg)
     return n_bytes
-
-
-def clean_values(
-    values: Any, name: str, columns: tuple[str, ...] | None, *, holes: bool
-) -> View:
-    """A view of floating-point numbers, finite but for missing rows and `holes`."""
-    array = as_array(values, name)
-    if array is None or not array.shape[0]:
-        msg = f"View {name!r} has no rows: there is nothing to cluster."
-        raise ViewError(msg)
-    if isinstance(array, np.memmap):
-        # Not read yet; the estimator will look at the values.
-        return array
-    if isinstance(array, np.ndarray):
-        dtype = np.float32 if array.dtype == np.float32 else np.float64
-        array = np.ascontiguousarray(array, dtype=dtype)
-    _check_cells(array, name, columns, holes)
-    return array
-
-
-def _check_cells(
-    values: View, view: str, columns: tuple[str, ...] | None, holes: bool
-) -> None:
-    """Refuse infinite cells and, unless `holes` are allowed, missing ones.
-
-    A row of NaN is no hole: the sample lacks this view.
-    """
-    for row in suspicious_rows(values, slice(0, values.shape[0])):
-        cells = stored_row(values, row)
-        bad = np.isinf(cells) if holes else ~np.isfinite(cells)
-        if not bad.any() or np.isnan(cells).all():
-            continue
-        first = column = int(bad.argmax())
-        if not isinstance(values, np.ndarray):
-            column = int(values.indices[values.indptr[row] + first])
-        feature = repr(columns[column]) if columns else str(column + 1)
-        trouble = f"is {cells[first]}. Expected a finite number."
-        if np.isnan(cells[first]):
-            trouble = (
-                "is missing while others in its row are not. Fill it in, leave the "
-                "whole row empty (NaN) to say that the sample lacks this view, or "
-                "read with missing='keep' and impute with manyview.ViewImputer."
-            )
-        msg = f"View {view!r}: row {row + 1}, column {feature} {trouble}"
-        raise ViewError(msg)

@@ -108,7 +108,7 @@ def _main(path: Path, options: str) -> int:
     sys.stdout.flush()
     try:
         read_source(path, ReadOptions(**json.loads(options)))
-    except (DatasetError, MemoryError) as error:
+    except (DatasetError, MemoryError, PermissionError) as error:
         sys.stdout.write(str(error) or f"{path} takes more memory than it should.")
         return REFUSED
     return 0

@@ -8,8 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+
 from manyview._annotated import Layer, UseRep
+from manyview._arrays import as_array
 from manyview._typing import IntArray
+from manyview._views import stored_row, suspicious_rows
 from manyview.datasets._align import (
     Alignment,
     align_labels,
@@ -17,7 +21,7 @@ from manyview.datasets._align import (
     encode_labels,
 )
 from manyview.datasets._arrow import read_parquet
-from manyview.datasets._guards import clean_values, reading
+from manyview.datasets._guards import reading
 from manyview.datasets._model import MultiViewData
 from manyview.datasets._probe import probe
 from manyview.datasets._read_arrays import read_npy, read_npz, read_zarr
@@ -268,9 +272,38 @@ def read_source(path: Path, options: ReadOptions, *, isolate: bool = False) -> S
 
 
 def _checked(view: SourceView, options: ReadOptions) -> SourceView:
-    columns = view.feature_names
-    check_unicode((view.name, *(columns or ())), f"Names in {view.origin}")
-    values = clean_values(view.values, view.name, columns, holes=options.holes)
+    """The view with floating-point numbers, finite but for missing rows and holes."""
+    columns = view.feature_names or ()
+    check_unicode((view.name, *columns), f"Names in {view.origin}")
+    values = as_array(view.values, view.name)
+    if values is None or not values.shape[0]:
+        msg = f"{view.origin} has no rows: there is nothing to cluster."
+        raise DatasetError(msg)
+    if isinstance(values, np.memmap):
+        # Not read yet; the estimator will look at the values.
+        return replace(view, values=values)
+    if isinstance(values, np.ndarray):
+        dtype = np.float32 if values.dtype == np.float32 else np.float64
+        values = np.ascontiguousarray(values, dtype=dtype)
+    for row in suspicious_rows(values, slice(0, values.shape[0])):
+        cells = stored_row(values, row)
+        bad = np.isinf(cells) if options.holes else ~np.isfinite(cells)
+        # A row of NaN is no hole: the sample lacks this view.
+        if not bad.any() or np.isnan(cells).all():
+            continue
+        first = column = int(bad.argmax())
+        if not isinstance(values, np.ndarray):
+            column = int(values.indices[values.indptr[row] + first])
+        name = repr(columns[column]) if columns else str(column + 1)
+        trouble = f"is {cells[first]}. Expected a finite number."
+        if np.isnan(cells[first]):
+            trouble = (
+                "is missing while others in its row are not. Fill it in, leave the "
+                "whole row empty (NaN) to say that the sample lacks this view, or "
+                "read with missing='keep' and impute with manyview.ViewImputer."
+            )
+        msg = f"{view.origin}: row {row + 1}, column {name} {trouble}"
+        raise DatasetError(msg)
     return replace(view, values=values)
 
 

@@ -72,7 +72,7 @@ def _parse_rows(
     try:
         for cells in reader:
             if ended:
-                # Rows are complete before the next line is asked for, but for one.
+                # Only a row with an open quote asks for a line behind the last one.
                 msg = f"{path} is not a sound table: a quote is never closed."
                 raise DatasetError(msg)
             # A quoted empty cell is a row of one column; blanks alone are none.
