@@ -153,7 +153,7 @@ def test_whatever_does_not_fit_the_rest_is_whole(
     [
         ("manyview._model_file.save_model", "model.mvz", ["labels.csv"]),
         (
-            "manyview.cli._cluster._write_report",
+            "manyview.reporting._report.make_report",
             "report.html",
             ["labels.csv", "model.mvz", "summary.json"],
         ),

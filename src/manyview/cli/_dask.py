@@ -32,24 +32,31 @@ SAMPLE_ROWS = 5000
 CONNECT_SECONDS = 20
 
 
-def check_dask_options(
-    request: Request, method: str, settings: dict[str, Any], counts: range
+def refuse_on_dask(
+    request: Request,
+    method: str,
+    counts: range,
+    settings: dict[str, Any],
+    others: dict[str, Any],
 ) -> None:
     """On a cluster there are two methods, one step, and no reading of other files."""
     refused = {
         "-k": len(counts) > 1,
         "--method": method.lower() not in DASK_METHODS,
         "--assignment": settings.get("assignment") == "sequential",
+        "--outlier-threshold": "outlier_threshold" in settings,
     }
+    refused |= {option: value is not None for option, value in others.items()}
     for field in fields(request):
-        if field.name != "sources":
-            option = f"--{field.name.replace('_', '-')}"
-            refused[option] = getattr(request, field.name) != field.default
+        option = f"--{field.name.replace('_', '-')}"
+        given = getattr(request, field.name) != field.default
+        refused[option] = given and field.name != "sources"
     for option, is_set in refused.items():
         if is_set:
             msg = (
                 "--dask runs graphnsmvc or nsmvc with one number of clusters and "
-                "--assignment majorize, on zarr or parquet with rows in one order."
+                "--assignment majorize, on zarr or parquet with rows in one order. "
+                "Noise, covariates and --write are for fits on this machine."
             )
             raise typer.BadParameter(msg, param_hint=option)
 
@@ -100,11 +107,10 @@ def _start_local(distributed: Any, n_workers: int) -> Any:
 
 
 def run_on_dask(
+    address: str,
     request: Request,
     method: str,
     settings: dict[str, Any],
-    *,
-    address: str,
     command: str,
 ) -> Result:
     """Fit on a cluster, and explain a random part of the rows on this machine."""
@@ -114,6 +120,8 @@ def run_on_dask(
     from manyview.distributed._inputs import compute_rows
     from manyview.explain._margins import explain_clustering
 
+    # The step of a cluster has no name.
+    settings.pop("assignment", None)
     estimator = getattr(distributed, DASK_METHODS[method.lower()])(**settings)
     sources = lazy_sources(request)
     started = time.perf_counter()
@@ -135,12 +143,13 @@ def run_on_dask(
     shown.joined_pace_ = model.joined_pace_[:, rows]
     clustering = shown.clustering(views)
     return Result(
-        request=request,
         command=command,
+        method=type(model).__name__,
         seconds=seconds,
         estimator=estimator,
         model=model,
         shown=shown,
+        labels=model.labels_,
         data=MultiViewData(
             name=" + ".join(views),
             views=tuple(views.values()),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from enum import StrEnum
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -18,9 +17,6 @@ ARGUMENTS = "manyview.arguments"
 data_option = partial(typer.Option, rich_help_panel="Data")
 method_option = partial(typer.Option, rich_help_panel="Method")
 output_option = partial(typer.Option, rich_help_panel="Output")
-
-# How views are made comparable.
-Scale = StrEnum("Scale", ["auto", "range", "minmax", "zscore", "l2", "energy", "none"])
 
 
 def complete_datasets(incomplete: str) -> list[str]:
@@ -44,7 +40,7 @@ Seed = Annotated[
     int, method_option(min=0, max=2**32 - 1, help="Same seed, same result.")
 ]
 ScaleOption = Annotated[
-    Scale | None,
+    Literal["auto", "range", "minmax", "zscore", "l2", "energy", "none"] | None,
     method_option(
         help="How views are made comparable; by default the method's own choice."
     ),
@@ -62,12 +58,12 @@ def given_command(ctx: typer.Context) -> str:
     return shlex.join(["manyview", *ctx.meta.get(ARGUMENTS, [])])
 
 
-def given_settings(scale: StrEnum | None, **others: Any) -> dict[str, Any]:
+def given_settings(**options: Any) -> dict[str, Any]:
     """Parameters of an estimator, without those that were left to it."""
-    settings = {name: value for name, value in others.items() if value is not None}
-    if scale is not None:
-        settings["scale"] = None if scale == "none" else scale.value
-    return settings
+    given = {name: value for name, value in options.items() if value is not None}
+    if given.get("scale") == "none":
+        given["scale"] = None
+    return given
 
 
 def method_names() -> dict[str, str]:

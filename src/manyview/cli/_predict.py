@@ -64,7 +64,7 @@ def predict_command(
     if file_path is not None:
         _output.check_file(file_path, force=force)
     fitted, imputer = load_model(model), load_imputer(model)
-    data = load_sources(request, holes=True)
+    data, _ = load_sources(request, holes=True)
     if request.encode is not None:
         data = match_text(data, fitted)
     views = as_views(data)

@@ -6,30 +6,24 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from manyview.cli._options import complete_datasets, data_option
 from manyview.exceptions import DatasetError
 
-if TYPE_CHECKING:
-    from manyview.datasets._align import Alignment
-
 ByModality: TypeAlias = list[str] | dict[str, list[str]]
 
 # What to do when views name different samples.
-Align = StrEnum("Align", ["strict", "intersection", "missing"])
+Align: TypeAlias = Literal["strict", "intersection", "missing"]
 # What to do with cells that are missing here and there.
-Missing = StrEnum(
-    "Missing", [("refuse", "refuse"), ("impute", "impute"), ("knn", "impute-knn")]
-)
+Missing: TypeAlias = Literal["refuse", "impute", "impute-knn"]
 # How text becomes numbers.
-Encode = StrEnum("Encode", ["onehot"])
+Encode: TypeAlias = Literal["onehot"]
 # Columns that can be left out.
-Drop = StrEnum("Drop", ["text"])
+Drop: TypeAlias = Literal["text"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,14 +33,14 @@ class Request:
     sources: tuple[str, ...]
     labels: str | None = None
     ids: str | None = None
-    align: Alignment = "strict"
+    align: Align = "strict"
     variables: tuple[str, ...] | None = None
     header: bool | None = None
     use_rep: ByModality | None = None
     layer: str | dict[str, str] | None = None
-    missing: str = "refuse"
-    encode: str | None = None
-    drop: str | None = None
+    missing: Missing = "refuse"
+    encode: Encode | None = None
+    drop: Drop | None = None
 
     def resolved(self) -> Request:
         """The same request, independent of the current folder."""
@@ -84,7 +78,7 @@ def make_request(
             help="When files name different samples: refuse, keep the common ones, or "
             "keep all and treat views as missing."
         ),
-    ] = Align.strict,
+    ] = "strict",
     variables: Annotated[
         str | None,
         data_option(
@@ -122,7 +116,7 @@ def make_request(
             help="Cells that are missing here and there: refuse them, or fill them in "
             "with the feature's mean or from the nearest samples."
         ),
-    ] = Missing.refuse,
+    ] = "refuse",
     encode: Annotated[
         Encode | None,
         data_option(help="Make columns of 0 and 1 of the text in tables."),
@@ -134,14 +128,14 @@ def make_request(
         sources=tuple(sources),
         labels=labels,
         ids=ids,
-        align=_text(align),
+        align=align,
         variables=None if variables is None else tuple(_split(variables)),
         header=header,
         use_rep=_by_modality(use_rep, "--use-rep"),
         layer=_one_each(_by_modality(layer, "--layer")),
-        missing=_text(missing),
-        encode=_text(encode),
-        drop=_text(drop),
+        missing=missing,
+        encode=encode,
+        drop=drop,
     )
 
 
@@ -185,11 +179,6 @@ def _absolute(source: str) -> str:
         return source
     full = str(Path(path).resolve())
     return full if name is None else f"{name}={full}"
-
-
-def _text(chosen: StrEnum | None) -> Any:
-    """What was chosen, as a plain text that is stored and shown as such."""
-    return None if chosen is None else chosen.value
 
 
 def _split(text: str) -> list[str]:

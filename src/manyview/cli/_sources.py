@@ -19,62 +19,18 @@ if TYPE_CHECKING:
     from manyview.datasets import MultiViewData
     from manyview.impute import ViewImputer
 
-
-def load_sources(request: Request, *, holes: bool = False) -> MultiViewData:
-    """Read the data that a request names; with `holes`, cells may be missing."""
-    from manyview.datasets import list_datasets, load_dataset, read_views
-
-    sources = request.sources
-    known = [s for s in sources if s in list_datasets() and not Path(s).exists()]
-    if known:
-        if len(sources) > 1 or request.labels is not None:
-            msg = (
-                f"{known[0]} is a known data set with views and classes of its own; it "
-                "goes without further files and without --labels."
-            )
-            raise DatasetError(msg)
-        return load_dataset(sources[0])
-    paths = [split_name(source) for source in sources]
-    for _, path in paths:
-        _check_exists(path)
-    options = asdict(request)
-    del options["sources"], options["labels"]
-    keep = holes or request.missing != "refuse"
-    options |= {"missing": "keep" if keep else "refuse", "isolate": True}
-    chosen = _choose_form(paths)
-    if request.labels == "-":
-        data = read_views(chosen, **options)
-        return _with_labels(data, sys.stdin.read(), request)
-    return read_views(chosen, **_label_options(request.labels), **options)
+# Files that --labels may name, for what is no column.
+LABEL_FILES = {".csv", ".tsv", ".txt", ".gz", ".zst", ".xlsx", ".npy", ".parquet"}
 
 
-def _with_labels(data: MultiViewData, text: str, request: Request) -> MultiViewData:
-    """The data with classes from a text that has one per line, maybe with a header."""
-    import numpy as np
-
-    from manyview.datasets._align import align_labels, encode_labels
-    from manyview.datasets._source import SourceLabels
-
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
-    rows = [row for row in rows if any(row)]
-    wide = next((row for row in rows if len(row) > 1), None)
-    if wide is not None:
-        msg = f"--labels - takes one class per line; a line has {len(wide)} cells."
-        raise DatasetError(msg)
-    names = [row[0] for row in rows]
-    if len(names) == data.n_samples + 1:
-        _render.note(f"The first line of stdin, {names[0]!r}, was taken as a header.")
-        del names[0]
-    found = SourceLabels(origin="stdin", values=np.array(names, dtype=np.str_))
-    aligned = align_labels([found], data.sample_ids, data.n_samples, request.align)
-    target, target_names = encode_labels(aligned)
-    return replace(data, target=target, target_names=target_names)
-
-
-def fill_holes(
-    data: MultiViewData, request: Request
+def load_sources(
+    request: Request, *, holes: bool = False
 ) -> tuple[MultiViewData, ViewImputer | None]:
-    """The data with missing cells filled in if that was asked for, and by what."""
+    """The data that a request names, and what has filled in its missing cells.
+
+    With `holes`, cells may be missing where nothing fills them in.
+    """
+    data = _read(request, holes=holes)
     if request.missing == "refuse":
         return data, None
     from manyview._views import check_views
@@ -97,6 +53,59 @@ def imputed_words(imputer: ViewImputer) -> str:
     return f"Imputed {total:,} missing cells {how[imputer.strategy]}: {parts}."
 
 
+def _read(request: Request, *, holes: bool) -> MultiViewData:
+    from manyview.datasets import list_datasets, load_dataset, read_views
+
+    sources = request.sources
+    known = [s for s in sources if s in list_datasets() and not Path(s).exists()]
+    if known:
+        if len(sources) > 1 or request.labels is not None:
+            msg = (
+                f"{known[0]} is a known data set with views and classes of its own; it "
+                "goes without further files and without --labels."
+            )
+            raise DatasetError(msg)
+        return load_dataset(sources[0])
+    paths = [split_name(source) for source in sources]
+    for _, path in paths:
+        _check_exists(path)
+    options = asdict(request)
+    del options["sources"]
+    keep = holes or request.missing != "refuse"
+    options |= {"missing": "keep" if keep else "refuse", "isolate": True}
+    options["labels"], options["labels_file"] = _find_labels(request.labels)
+    if any(name is not None for name, _ in paths):
+        data = read_views(_by_name(paths), **options)
+    elif len(paths) > 1:
+        data = read_views([path for _, path in paths], **options)
+    else:
+        data = read_views(paths[0][1], **options)
+    return _with_labels(data, request) if request.labels == "-" else data
+
+
+def _with_labels(data: MultiViewData, request: Request) -> MultiViewData:
+    """The data with classes from stdin: one per line, maybe with a header."""
+    import numpy as np
+
+    from manyview.datasets._align import align_labels, encode_labels
+    from manyview.datasets._source import SourceLabels
+
+    rows = [[cell.strip() for cell in row] for row in csv.reader(sys.stdin)]
+    rows = [row for row in rows if any(row)]
+    wide = next((row for row in rows if len(row) > 1), None)
+    if wide is not None:
+        msg = f"--labels - takes one class per line; a line has {len(wide)} cells."
+        raise DatasetError(msg)
+    names = [row[0] for row in rows]
+    if len(names) == data.n_samples + 1:
+        _render.note(f"The first line of stdin, {names[0]!r}, was taken as a header.")
+        del names[0]
+    found = SourceLabels(origin="stdin", values=np.array(names, dtype=np.str_))
+    aligned = align_labels([found], data.sample_ids, data.n_samples, request.align)
+    target, target_names = encode_labels(aligned)
+    return replace(data, target=target, target_names=target_names)
+
+
 def lazy_sources(request: Request) -> Any:
     """The paths that a request names, for a cluster to open."""
     paths = [split_name(source) for source in request.sources]
@@ -104,10 +113,9 @@ def lazy_sources(request: Request) -> Any:
         if not Path(path).exists():
             msg = f"{path} does not exist. A cluster reads zarr and parquet."
             raise DatasetError(msg)
-    if len(paths) == 1 and paths[0][0] is None:
-        return paths[0][1]
     # Views are known by their names, so that a model recognises them later.
-    return _by_name(paths)
+    single = len(paths) == 1 and paths[0][0] is None
+    return paths[0][1] if single else _by_name(paths)
 
 
 def as_views(data: MultiViewData) -> dict[str, Any]:
@@ -134,16 +142,8 @@ def title_of(data: MultiViewData) -> str:
 
 def sample_names(data: MultiViewData) -> list[str]:
     """Sample ids, or positions from 0 where the data has none."""
-    if data.sample_ids is None:
-        return [str(i) for i in range(data.n_samples)]
-    return [str(name) for name in data.sample_ids]
-
-
-def _choose_form(paths: Sequence[tuple[str | None, str]]) -> Any:
-    """One path, a list, or a mapping of names, as `read_views` takes them."""
-    if all(name is None for name, _ in paths):
-        return paths[0][1] if len(paths) == 1 else [path for _, path in paths]
-    return _by_name(paths)
+    ids = range(data.n_samples) if data.sample_ids is None else data.sample_ids
+    return [str(name) for name in ids]
 
 
 def _by_name(paths: Sequence[tuple[str | None, str]]) -> dict[str, str]:
@@ -156,18 +156,19 @@ def _by_name(paths: Sequence[tuple[str | None, str]]) -> dict[str, str]:
     return named
 
 
-def _label_options(labels: str | None) -> dict[str, Any]:
-    """``--labels`` as options of `read_views`: a file, its column, or a column."""
-    if labels is None or Path(labels).is_file():
-        return {"labels": None, "labels_file": labels}
+def _find_labels(labels: str | None) -> tuple[str | None, str | None]:
+    """The column and the file that ``--labels`` names, as far as it does."""
+    if labels is None or labels == "-":
+        return None, None
+    if Path(labels).is_file():
+        return None, labels
     path, colon, column = labels.rpartition(":")
     if colon and Path(path).is_file():
-        return {"labels": column, "labels_file": path}
-    known = {".csv", ".tsv", ".txt", ".gz", ".zst", ".xlsx", ".npy", ".parquet"}
-    if Path(labels).suffix.lower() in known:
+        return column, path
+    if Path(labels).suffix.lower() in LABEL_FILES:
         msg = f"--labels {labels} looks like a file, but there is none of this name."
         raise DatasetError(msg)
-    return {"labels": labels, "labels_file": None}
+    return labels, None
 
 
 def _check_exists(path: str) -> None:
