@@ -14,16 +14,19 @@ import typer
 from manyview._extras import import_extra
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._covariates import CovariatesOption, SurvivalOption, read_covariates
 from manyview.cli._dask import refuse_on_dask, run_on_dask
-from manyview.cli._progress import choice_progress, fit_progress
-from manyview.cli._request import Request, split_name, take_request
-from manyview.cli._sources import as_views, load_sources, sample_names
+from manyview.cli._options import Request, split_name, take_request
+from manyview.cli._sources import (
+    Covariates,
+    as_views,
+    load_sources,
+    read_covariates,
+    sample_names,
+)
 from manyview.exceptions import DatasetError, ViewError
 
 if TYPE_CHECKING:
     from manyview._views import ViewSet
-    from manyview.cli._covariates import Covariates
     from manyview.cli._result import Result
     from manyview.model_selection import ClusterCountChoice
 
@@ -62,7 +65,7 @@ def cluster_command(
         int | None,
         opt.method_option(min=1, help="Restarts; by default the method's own number."),
     ] = None,
-    scale: opt.ScaleOption = None,
+    scale: opt.Scale = None,
     assignment: Annotated[
         Literal["sequential", "majorize"] | None,
         opt.method_option(
@@ -77,8 +80,8 @@ def cluster_command(
             "label -1, noise. 5 is a cautious choice.",
         ),
     ] = None,
-    covariates: CovariatesOption = None,
-    survival: SurvivalOption = None,
+    covariates: opt.Covariates = None,
+    survival: opt.Survival = None,
     dask: Annotated[
         str | None,
         opt.method_option(
@@ -214,7 +217,7 @@ def _run(
         views = check_views(views)
         choice = _choose(views, counts, estimator)
     estimator.set_params(n_clusters=choice.n_clusters if choice else counts[0])
-    with fit_progress(estimator) as on_iteration:
+    with _render.fit_progress(estimator) as on_iteration:
         clustering = estimator.fit_clustering(views, on_iteration=on_iteration)
     explanation = explain_clustering(clustering)
     return Result(
@@ -250,7 +253,7 @@ def _choose(views: ViewSet, counts: range, estimator: Any) -> ClusterCountChoice
     tester = clone(estimator).set_params(n_init=5, assignment="majorize")
     # A subsample of 80 % must hold as many samples as there are clusters.
     most = max(2, min(counts[-1], int(0.8 * min(views.n_samples, 1000))))
-    with choice_progress() as on_progress:
+    with _render.choice_progress() as on_progress:
         return choose_n_clusters(
             views,
             range(counts[0], most + 1),

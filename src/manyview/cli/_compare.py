@@ -12,8 +12,7 @@ import typer
 
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._progress import progress_bar
-from manyview.cli._request import Request, take_request
+from manyview.cli._options import Request, take_request
 from manyview.cli._sources import as_views, load_sources, title_of
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def compare_command(
     ] = None,
     request: Request,
     seed: opt.Seed = 0,
-    scale: opt.ScaleOption = None,
+    scale: opt.Scale = None,
     out: Annotated[
         Path | None,
         opt.output_option(
@@ -94,7 +93,7 @@ def compare(
     views = as_views(data)
     rows = []
     found: dict[str, Any] = {}
-    with progress_bar("Comparing", len(estimators)) as update:
+    with _render.progress_bar("Comparing", len(estimators)) as update:
         for n_done, estimator in enumerate(estimators):
             name = type(estimator).__name__
             if update is not None:

@@ -7,8 +7,6 @@ import logging
 import re
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +14,11 @@ import typer
 
 from manyview._extras import import_extra
 from manyview.cli import _render
-from manyview.cli._progress import fit_progress
-from manyview.cli._request import Request
+from manyview.cli._options import Request
 from manyview.cli._sources import lazy_sources
 from manyview.exceptions import ClusterError
 
 if TYPE_CHECKING:
-    from manyview._typing import IntArray
     from manyview.cli._result import Result
 
 # Methods that run on a cluster, and their estimators in `manyview.distributed`.
@@ -61,49 +57,37 @@ def refuse_on_dask(
             raise typer.BadParameter(msg, param_hint=option)
 
 
-@contextmanager
-def connect(address: str) -> Iterator[None]:
-    """A cluster to run on: ``local[N]``, or a scheduler's address."""
+def connect(address: str) -> Any:
+    """A client of the cluster to run on: ``local[N]``, or a scheduler's address."""
     distributed = import_extra("distributed", "dask", "--dask")
     # Interrupted, Dask's client leaves tasks behind that would be reported at length.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     local = re.fullmatch(r"local\[(\d+)\]", address)
-    if local is None and "://" not in address:
+    if local is not None:
+        # Workers ignore Ctrl-C, which reaches all processes of the terminal.
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            return distributed.Client(
+                n_workers=max(1, int(local[1])),
+                threads_per_worker=1,
+                host="127.0.0.1",
+                # Reachable from this machine only: the dashboard asks for no password.
+                dashboard_address="127.0.0.1:0",
+                silence_logs="ERROR",
+            )
+        finally:
+            signal.signal(signal.SIGINT, handler)
+    if "://" not in address:
         msg = f"{address!r} is neither local[N] nor an address such as tcp://host:8786."
         raise typer.BadParameter(msg, param_hint="--dask")
-    if local is not None:
-        with (
-            _start_local(distributed, int(local[1])) as cluster,
-            distributed.Client(cluster),
-        ):
-            yield
-        return
     try:
-        client = distributed.Client(address, timeout=CONNECT_SECONDS)
+        return distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         msg = (
             f"No Dask scheduler answers at {address}. Start one with: dask scheduler, "
             "or use --dask local[2]."
         )
         raise ClusterError(msg) from error
-    with client:
-        yield
-
-
-def _start_local(distributed: Any, n_workers: int) -> Any:
-    """Worker processes that ignore Ctrl-C, which reaches the whole terminal."""
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        return distributed.LocalCluster(
-            n_workers=max(1, n_workers),
-            threads_per_worker=1,
-            host="127.0.0.1",
-            # Reachable from this machine only: the dashboard asks for no password.
-            dashboard_address="127.0.0.1:0",
-            silence_logs="ERROR",
-        )
-    finally:
-        signal.signal(signal.SIGINT, handler)
 
 
 def run_on_dask(
@@ -114,6 +98,8 @@ def run_on_dask(
     command: str,
 ) -> Result:
     """Fit on a cluster, and explain a random part of the rows on this machine."""
+    import numpy as np
+
     from manyview import distributed
     from manyview.cli._result import Result
     from manyview.datasets import MultiViewData
@@ -127,7 +113,7 @@ def run_on_dask(
     started = time.perf_counter()
     with connect(address):
         try:
-            with fit_progress(estimator) as on_iteration:
+            with _render.fit_progress(estimator) as on_iteration:
                 estimator.fit(sources, on_iteration=on_iteration)
         except KeyboardInterrupt:
             if estimator.checkpoint is not None:
@@ -135,7 +121,11 @@ def run_on_dask(
             raise
         seconds = time.perf_counter() - started
         model = estimator.to_local()
-        rows = _some_rows(len(model.labels_))
+        n_samples = len(model.labels_)
+        rows = np.arange(n_samples)
+        if n_samples > SAMPLE_ROWS:
+            rng = np.random.default_rng(0)
+            rows = np.sort(rng.choice(n_samples, SAMPLE_ROWS, replace=False))
         views = compute_rows(sources, rows)
     model.learn_spread(views)
     shown = copy.copy(model)
@@ -159,12 +149,3 @@ def run_on_dask(
         clustering=clustering,
         explanation=explain_clustering(clustering),
     )
-
-
-def _some_rows(n_samples: int) -> IntArray:
-    """All rows, or as many as explanations look at."""
-    import numpy as np
-
-    if n_samples <= SAMPLE_ROWS:
-        return np.arange(n_samples)
-    return np.sort(np.random.default_rng(0).choice(n_samples, SAMPLE_ROWS, False))

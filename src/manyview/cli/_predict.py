@@ -12,7 +12,7 @@ import typer
 
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._request import Request, take_request
+from manyview.cli._options import Request, take_request
 from manyview.cli._sources import as_views, load_sources, sample_names
 from manyview.exceptions import DatasetError
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -12,6 +14,8 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
+
+    from manyview._results import IterationRecord
 
 # Results go to stdout, everything about the run to stderr. Both follow NO_COLOR and
 # drop colours when they are not a terminal.
@@ -190,12 +194,12 @@ def datasets(rows: Sequence[dict[str, Any]]) -> None:
     _table(out, [*columns, ("views", LEFT), ("where", LEFT)], cells)
 
 
-def facts(pairs: Sequence[tuple[str, str]]) -> None:
+def facts(values: dict[str, str]) -> None:
     """Names and values in two columns."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in pairs:
+    for name, value in values.items():
         table.add_row(Text(visible(name)), Text(visible(value)))
     out.print(table)
 
@@ -233,3 +237,63 @@ def _agreement(agreement: dict[str, Any]) -> None:
         rows.append([f"{i + 1} {name}", *cells])
     # Narrow enough for a dozen methods in 80 columns.
     _table(out, columns, rows, gap=1)
+
+
+@contextmanager
+def progress_bar(title: str, total: int | None = None) -> Iterator[Any]:
+    """Draw a bar on stderr; yields what updates it, or None without a terminal."""
+    if not err.is_terminal:
+        yield None
+        return
+    from rich import progress
+
+    columns = (
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=24),
+        progress.TextColumn("{task.fields[state]}", markup=False),
+        progress.TimeElapsedColumn(),
+    )
+    with progress.Progress(*columns, console=err, transient=True) as bar:
+        yield partial(bar.update, bar.add_task(title, total=total, state=""))
+
+
+@contextmanager
+def fit_progress(
+    estimator: Any,
+) -> Iterator[Callable[[int, IterationRecord], None] | None]:
+    """A callback for `fit` that shows restart, pace, iteration and objective."""
+    from manyview._results import PaceRecord
+
+    settings = estimator.get_params()
+    n_restarts, n_stages = settings.get("n_init", 1), settings.get("n_paces", 1)
+    with progress_bar("Preparing", n_restarts * n_stages) as update:
+
+        def tell(restart: int, record: IterationRecord) -> None:
+            word = "pace" if isinstance(record, PaceRecord) else "stage"
+            parts = [
+                f"restart {restart + 1}/{n_restarts}",
+                f"{word} {record.stage}/{n_stages}",
+                f"iteration {record.iteration}",
+                f"objective {record.objective:.5g}",
+            ]
+            update(
+                description="Clustering",
+                completed=restart * n_stages + min(record.stage, n_stages) - 1,
+                state=" · ".join(parts),
+            )
+
+        if update is not None:
+            update(state="the first run compiles")
+        yield None if update is None else tell
+
+
+@contextmanager
+def choice_progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A callback for `choose_n_clusters`."""
+    with progress_bar("Choosing the number of clusters") as update:
+
+        def tell(n_done: int, n_fits: int) -> None:
+            update(completed=n_done, total=n_fits, state=f"fit {n_done}/{n_fits}")
+
+        yield None if update is None else tell

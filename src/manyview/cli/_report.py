@@ -15,14 +15,14 @@ import typer
 from manyview._extras import import_extra
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._covariates import (
+from manyview.cli._options import Request
+from manyview.cli._sources import (
     Covariates,
-    CovariatesOption,
-    SurvivalOption,
+    as_views,
+    load_sources,
     read_covariates,
+    sample_names,
 )
-from manyview.cli._request import Request
-from manyview.cli._sources import as_views, load_sources, sample_names
 from manyview.exceptions import DatasetError
 
 
@@ -49,8 +49,8 @@ def report_command(
             "folder's model and labels. Clusters of one name are shown as one.",
         ),
     ] = None,
-    covariates: CovariatesOption = None,
-    survival: SurvivalOption = None,
+    covariates: opt.Covariates = None,
+    survival: opt.Survival = None,
     _debug: opt.Debug = False,
 ) -> None:
     """Write the report of an earlier result anew.

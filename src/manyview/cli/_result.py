@@ -12,9 +12,8 @@ import numpy as np
 from manyview._typing import IntArray
 from manyview._version import __version__
 from manyview.cli import _output
-from manyview.cli._covariates import Covariates
-from manyview.cli._request import Request
-from manyview.cli._sources import imputed_words, sample_names, title_of
+from manyview.cli._options import Request
+from manyview.cli._sources import Covariates, imputed_words, sample_names, title_of
 from manyview.cluster._clustering import Clustering
 from manyview.datasets import MultiViewData
 from manyview.explain import Explanation, associate
@@ -105,11 +104,15 @@ class Result:
             },
         }
         if self.covariates is not None:
-            summary["covariates"] = self.covariates.describe()
+            path, survival = self.covariates.path, self.covariates.survival
+            summary["covariates"] = {
+                "file": str(path.resolve()),
+                "survival": survival and ",".join(survival),
+            }
             found = associate(
                 self.explanation.labels,
                 self.covariates.frame,
-                survival=self.covariates.survival,
+                survival=survival,
                 n_clusters=len(self.explanation.cluster_names),
             )
             summary["associations"] = [

@@ -6,16 +6,21 @@ import csv
 import difflib
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from manyview._extras import import_extra
 from manyview._names import NamedView
 from manyview.cli import _render
-from manyview.cli._request import Request, split_name
+from manyview.cli._options import Request, split_name
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from manyview.datasets import MultiViewData
     from manyview.impute import ViewImputer
 
@@ -186,3 +191,62 @@ def _check_exists(path: str) -> None:
     else:
         msg += f" Known data sets: {', '.join(list_datasets())}."
     raise DatasetError(msg)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Covariates:
+    """Known columns that clusters are held against, and where they came from."""
+
+    frame: pd.DataFrame
+    path: Path
+    survival: tuple[str, str] | None
+
+    def of(self, samples: Sequence[str]) -> Covariates:
+        """Rows by the sample ids that some column has, or in the order of the file."""
+        frame = self.frame
+        for column in frame.columns:
+            ids = frame[column].astype(str)
+            if ids.is_unique and set(samples) <= set(ids):
+                indexed = frame.drop(columns=column).set_index(ids)
+                found = indexed.loc[list(samples)].reset_index(drop=True)
+                return replace(self, frame=found)
+        if len(frame) == len(samples):
+            return self
+        msg = (
+            f"{self.path} has {len(frame)} rows for {len(samples)} samples, and no "
+            "column with the ids of all samples. Pass one row per sample, or a column "
+            "with their ids."
+        )
+        raise DatasetError(msg)
+
+
+def read_covariates(path: Path | None, survival: str | None) -> Covariates | None:
+    """The columns of a file; what cannot be read or tested is refused."""
+    if path is None:
+        if survival is not None:
+            msg = "It names columns of a table. Add --covariates FILE."
+            raise typer.BadParameter(msg, param_hint="--survival")
+        return None
+    import pandas as pd
+
+    if not path.is_file():
+        msg = f"--covariates {path} is not a file. Pass a CSV or TSV file."
+        raise DatasetError(msg)
+    tabs = path.name.removesuffix(".gz").endswith((".tsv", ".tab", ".txt"))
+    try:
+        frame = pd.read_csv(path, sep="\t" if tabs else ",")
+    except (ValueError, OSError) as error:
+        what = " ".join(str(error).split())
+        msg = f"{path} cannot be read as a table ({what}). Pass a CSV or TSV file."
+        raise DatasetError(msg) from error
+    if survival is None:
+        return Covariates(frame=frame, path=path, survival=None)
+    names = [name.strip() for name in survival.split(",")]
+    if len(names) != 2 or not set(names) <= set(frame.columns):
+        msg = (
+            f"{survival!r} is not two columns of --covariates, time and event. It has "
+            f"{', '.join(map(str, frame.columns[:8]))}."
+        )
+        raise typer.BadParameter(msg, param_hint="--survival")
+    import_extra("lifelines.statistics", "survival", "The log-rank test")
+    return Covariates(frame=frame, path=path, survival=(names[0], names[1]))
