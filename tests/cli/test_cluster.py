@@ -98,7 +98,7 @@ def test_cluster_checks_every_view_once(run, files, views, monkeypatch, method, 
         return explain_all(clustering)
 
     monkeypatch.setattr(_views, "_find_present", find)
-    monkeypatch.setattr(_margins, "explain_clustering", count)
+    monkeypatch.setattr("manyview.cli._result.explain_clustering", count)
     monkeypatch.setattr("manyview.reporting._report.explain_clustering", count)
     out = files / "result"
     done = run("cluster", *views, "-k", k, *QUICK, "--method", method, "--out", out)

@@ -15,7 +15,7 @@ import manyview
 import manyview.cluster
 from manyview._model_file import load_model
 from manyview.cli import _info, app
-from manyview.cli._options import make_request
+from manyview.cli._options import Request
 from manyview.cluster import NSMVC
 from manyview.datasets import list_datasets
 
@@ -297,6 +297,6 @@ def test_package_runs_as_the_command():
 )
 def test_commands_take_every_option_that_says_which_data_to_read(command, lacking):
     taken = {one.name for one in get_command(app).commands[command].params}
-    options = inspect.signature(make_request).parameters
+    options = inspect.signature(Request).parameters
     assert [name for name in options if name not in taken] == lacking
     assert "request" not in taken

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import sys
 import traceback
 import warnings
@@ -19,7 +20,7 @@ from manyview.cli import _render
 from manyview.cli._cluster import cluster_command
 from manyview.cli._compare import compare_command
 from manyview.cli._info import datasets_command, doctor_command, methods_command
-from manyview.cli._options import ARGUMENTS
+from manyview.cli._options import COMMAND
 from manyview.cli._predict import predict_command
 from manyview.cli._report import report_command
 from manyview.exceptions import ClusterError
@@ -63,7 +64,7 @@ class Commands(TyperGroup):
     """Runs a command and reports what goes wrong as a sentence, not a stack trace."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        ctx.meta[ARGUMENTS] = list(args)
+        ctx.meta[COMMAND] = shlex.join(["manyview", *args])
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -80,7 +81,7 @@ class Commands(TyperGroup):
                 sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - stays open
                 raise typer.Exit(0) from None
             except USER_ERRORS as error:
-                if "--debug" in ctx.meta[ARGUMENTS]:
+                if "--debug" in shlex.split(ctx.meta[COMMAND]):
                     _render.line(traceback.format_exc(), _render.err)
                 message = in_options(str(error))
                 if isinstance(error, OSError) and error.errno == errno.ENOSPC:

@@ -15,7 +15,6 @@ from manyview._extras import import_extra
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
 from manyview.cli._dask import refuse_on_dask, run_on_dask
-from manyview.cli._options import Request, split_name, take_request
 from manyview.cli._sources import (
     Covariates,
     as_views,
@@ -35,7 +34,7 @@ MOST_AUTOMATIC = 15
 ANNOTATED = (".h5ad", ".h5mu")
 
 
-@take_request
+@opt.take_request
 def cluster_command(
     *,
     ctx: typer.Context,
@@ -58,7 +57,7 @@ def cluster_command(
             "prints the labels as CSV on stdout. Without it only the summary is shown.",
         ),
     ] = None,
-    request: Request,
+    request: opt.Request,
     method: opt.Method = "graphnsmvc",
     seed: opt.Seed = 0,
     n_init: Annotated[
@@ -146,7 +145,7 @@ def cluster_command(
         outlier_threshold=outlier_threshold,
         checkpoint=checkpoint,
     )
-    command = opt.given_command(ctx)
+    command = ctx.meta[opt.COMMAND]
     if dask is not None:
         others = {"--covariates": covariates, "--write": write}
         refuse_on_dask(request, method, counts, settings, others)
@@ -196,7 +195,7 @@ def parse_counts(text: str) -> range:
 
 
 def _run(
-    request: Request,
+    request: opt.Request,
     estimator: Any,
     counts: range,
     command: str,
@@ -205,7 +204,6 @@ def _run(
     """Read the data, choose the number of clusters where there is a choice, and fit."""
     from manyview._views import check_views
     from manyview.cli._result import Result
-    from manyview.explain._margins import explain_clustering
 
     data, imputer = load_sources(request)
     known = covariates and covariates.of(sample_names(data))
@@ -219,7 +217,6 @@ def _run(
     estimator.set_params(n_clusters=choice.n_clusters if choice else counts[0])
     with _render.fit_progress(estimator) as on_iteration:
         clustering = estimator.fit_clustering(views, on_iteration=on_iteration)
-    explanation = explain_clustering(clustering)
     return Result(
         command=command,
         method=type(estimator).__name__,
@@ -230,7 +227,6 @@ def _run(
         labels=estimator.labels_,
         data=data,
         clustering=clustering,
-        explanation=explanation,
         choice=choice,
         imputer=imputer,
         covariates=known,
@@ -283,9 +279,9 @@ def _writers(result: Result, summary: dict[str, Any]) -> _output.Writers:
     return writers
 
 
-def _check_write(path: Path, request: Request, *, force: bool) -> None:
+def _check_write(path: Path, request: opt.Request, *, force: bool) -> None:
     """Refuse what cannot be written, before any work is done."""
-    source = Path(split_name(request.sources[0])[1])
+    source = Path(opt.split_name(request.sources[0])[1])
     kind = path.suffix.lower()
     same = kind in ANNOTATED and kind == source.suffix.lower()
     if len(request.sources) > 1 or not same:
@@ -301,7 +297,7 @@ def _check_write(path: Path, request: Request, *, force: bool) -> None:
     import_extra("anndata", "omics", "--write")
 
 
-def _write_annotated(result: Result, request: Request, path: Path) -> None:
+def _write_annotated(result: Result, request: opt.Request, path: Path) -> None:
     """A copy of the clustered file with the results in it."""
     from manyview.omics._annotations import annotate_file, make_annotations
 
@@ -315,4 +311,4 @@ def _write_annotated(result: Result, request: Request, path: Path) -> None:
     )
     (source,) = request.sources
     with _output.writing(path):
-        annotate_file(Path(split_name(source)[1]), path, found)
+        annotate_file(Path(opt.split_name(source)[1]), path, found)

@@ -12,7 +12,6 @@ import typer
 
 from manyview.cli import _options as opt
 from manyview.cli import _output, _render
-from manyview.cli._options import Request, take_request
 from manyview.cli._sources import as_views, load_sources, title_of
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from manyview.reporting import ReportPage
 
 
-@take_request
+@opt.take_request
 def compare_command(
     *,
     ctx: typer.Context,
@@ -33,7 +32,7 @@ def compare_command(
     methods: Annotated[
         str | None, opt.method_option(help="Comma-separated methods; all by default.")
     ] = None,
-    request: Request,
+    request: opt.Request,
     seed: opt.Seed = 0,
     scale: opt.Scale = None,
     out: Annotated[
@@ -74,7 +73,7 @@ def compare_command(
     content = compare(data, estimators, settings)
     written = []
     if out is not None:
-        writers = _writers(content, opt.given_command(ctx))
+        writers = _writers(content, ctx.meta[opt.COMMAND])
         written = _output.write_folder(out, writers, force=force)
     if as_json:
         _render.as_json(content)

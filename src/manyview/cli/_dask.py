@@ -7,6 +7,8 @@ import logging
 import re
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -57,37 +59,49 @@ def refuse_on_dask(
             raise typer.BadParameter(msg, param_hint=option)
 
 
-def connect(address: str) -> Any:
-    """A client of the cluster to run on: ``local[N]``, or a scheduler's address."""
+@contextmanager
+def connect(address: str) -> Iterator[None]:
+    """A cluster to run on: ``local[N]``, or a scheduler's address."""
     distributed = import_extra("distributed", "dask", "--dask")
     # Interrupted, Dask's client leaves tasks behind that would be reported at length.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     local = re.fullmatch(r"local\[(\d+)\]", address)
     if local is not None:
-        # Workers ignore Ctrl-C, which reaches all processes of the terminal.
-        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            return distributed.Client(
-                n_workers=max(1, int(local[1])),
-                threads_per_worker=1,
-                host="127.0.0.1",
-                # Reachable from this machine only: the dashboard asks for no password.
-                dashboard_address="127.0.0.1:0",
-                silence_logs="ERROR",
-            )
-        finally:
-            signal.signal(signal.SIGINT, handler)
+        with (
+            _start_local(distributed, int(local[1])) as cluster,
+            distributed.Client(cluster),
+        ):
+            yield
+        return
     if "://" not in address:
         msg = f"{address!r} is neither local[N] nor an address such as tcp://host:8786."
         raise typer.BadParameter(msg, param_hint="--dask")
     try:
-        return distributed.Client(address, timeout=CONNECT_SECONDS)
+        client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         msg = (
             f"No Dask scheduler answers at {address}. Start one with: dask scheduler, "
             "or use --dask local[2]."
         )
         raise ClusterError(msg) from error
+    with client:
+        yield
+
+
+def _start_local(distributed: Any, n_workers: int) -> Any:
+    """Worker processes that ignore Ctrl-C, which reaches the whole terminal."""
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return distributed.LocalCluster(
+            n_workers=max(1, n_workers),
+            threads_per_worker=1,
+            host="127.0.0.1",
+            # Reachable from this machine only: the dashboard asks for no password.
+            dashboard_address="127.0.0.1:0",
+            silence_logs="ERROR",
+        )
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def run_on_dask(
@@ -104,7 +118,6 @@ def run_on_dask(
     from manyview.cli._result import Result
     from manyview.datasets import MultiViewData
     from manyview.distributed._inputs import compute_rows
-    from manyview.explain._margins import explain_clustering
 
     # The step of a cluster has no name.
     settings.pop("assignment", None)
@@ -131,7 +144,6 @@ def run_on_dask(
     shown = copy.copy(model)
     shown.labels_ = model.labels_[rows]
     shown.joined_pace_ = model.joined_pace_[:, rows]
-    clustering = shown.clustering(views)
     return Result(
         command=command,
         method=type(model).__name__,
@@ -146,6 +158,5 @@ def run_on_dask(
             view_names=tuple(views),
             sample_ids=rows.astype(str),
         ),
-        clustering=clustering,
-        explanation=explain_clustering(clustering),
+        clustering=shown.clustering(views),
     )

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import functools
 import inspect
-import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 import typer
 
-from manyview.exceptions import DatasetError, ViewError
+from manyview.exceptions import ViewError
 
-# Key of the context: the arguments as given.
-ARGUMENTS = "manyview.arguments"
+# Key of the context: the command line as it was given, quoted for a shell.
+COMMAND = "manyview.command"
 
 # Options by their panel in the help.
 data_option = partial(typer.Option, rich_help_panel="Data")
 method_option = partial(typer.Option, rich_help_panel="Method")
 output_option = partial(typer.Option, rich_help_panel="Output")
-
-Align: TypeAlias = Literal["strict", "intersection", "missing"]
-Missing: TypeAlias = Literal["refuse", "impute", "impute-knn"]
-ByModality: TypeAlias = list[str] | dict[str, list[str]]
 
 
 def complete_datasets(incomplete: str) -> list[str]:
@@ -82,30 +77,8 @@ Debug = Annotated[
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """Which data to read, as plain values that can be stored as JSON."""
+    """Which data to read: the options that say so, as they were given."""
 
-    sources: tuple[str, ...]
-    labels: str | None = None
-    ids: str | None = None
-    align: Align = "strict"
-    variables: tuple[str, ...] | None = None
-    header: bool | None = None
-    use_rep: ByModality | None = None
-    layer: str | dict[str, str] | None = None
-    missing: Missing = "refuse"
-    encode: Literal["onehot"] | None = None
-    drop: Literal["text"] | None = None
-
-    def resolved(self) -> Request:
-        """The same request, independent of the current folder."""
-        return replace(
-            self,
-            sources=tuple(_absolute(source) for source in self.sources),
-            labels=None if self.labels is None else _absolute(self.labels),
-        )
-
-
-def make_request(
     sources: Annotated[
         list[str],
         typer.Argument(
@@ -114,32 +87,32 @@ def make_request(
             autocompletion=complete_datasets,
             show_default=False,
         ),
-    ],
+    ]
     labels: Annotated[
         str | None,
         data_option(
             help="True classes, for scores only: a column or variable of the files, a "
             "file (FILE or FILE:COLUMN), or - for one class per line on stdin."
         ),
-    ] = None,
+    ] = None
     ids: Annotated[
         str | None,
         data_option(help="Column with the sample ids, if it is not recognised."),
-    ] = None,
+    ] = None
     align: Annotated[
-        Align,
+        Literal["strict", "intersection", "missing"],
         data_option(
             help="When files name different samples: refuse, keep the common ones, or "
             "keep all and treat views as missing."
         ),
-    ] = "strict",
+    ] = "strict"
     variables: Annotated[
         str | None,
         data_option(
             help="Comma-separated variables of a .mat or .npz file, modalities of "
             ".h5mu or sheets of .xlsx to use as views."
         ),
-    ] = None,
+    ] = None
     header: Annotated[
         bool | None,
         data_option(
@@ -147,7 +120,7 @@ def make_request(
             help="Whether text tables start with column names; guessed by default.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     use_rep: Annotated[
         list[str] | None,
         data_option(
@@ -155,7 +128,7 @@ def make_request(
             help="Matrices of .h5ad and .h5mu files, comma-separated: X (the default) "
             "or keys of obsm; MODALITY=NAMES for one modality, repeatable.",
         ),
-    ] = None,
+    ] = None
     layer: Annotated[
         list[str] | None,
         data_option(
@@ -163,58 +136,51 @@ def make_request(
             help="The layer of .h5ad and .h5mu files that stands in for X, or "
             "MODALITY=NAME, repeatable.",
         ),
-    ] = None,
+    ] = None
     missing: Annotated[
-        Missing,
+        Literal["refuse", "impute", "impute-knn"],
         data_option(
             help="Cells that are missing here and there: refuse them, or fill them in "
             "with the feature's mean or from the nearest samples."
         ),
-    ] = "refuse",
+    ] = "refuse"
     encode: Annotated[
         Literal["onehot"] | None,
         data_option(help="Make columns of 0 and 1 of the text in tables."),
-    ] = None,
+    ] = None
     drop: Annotated[
         Literal["text"] | None, data_option(help="Leave columns of text out.")
-    ] = None,
-) -> Request:
-    """A request from the values of options."""
-    return Request(
-        sources=tuple(sources),
-        labels=labels,
-        ids=ids,
-        align=align,
-        variables=None if variables is None else tuple(_split(variables)),
-        header=header,
-        use_rep=_by_modality(use_rep, "--use-rep"),
-        layer=_one_each(_by_modality(layer, "--layer")),
-        missing=missing,
-        encode=encode,
-        drop=drop,
-    )
+    ] = None
+
+    def resolved(self) -> Request:
+        """The same request, independent of the current folder."""
+        return replace(
+            self,
+            sources=[_absolute(source) for source in self.sources],
+            labels=None if self.labels is None else _absolute(self.labels),
+        )
 
 
 def take_request(
     command: Callable[..., None], without: Collection[str] = ()
 ) -> Callable[..., None]:
-    """The command with the options of `make_request` in place of its `request`.
+    """The command with the fields of a `Request` as options in place of its `request`.
 
     Typer reads the signature of a function to know its options.
     """
     own = inspect.signature(command, eval_str=True).parameters
-    options = inspect.signature(make_request, eval_str=True).parameters
-    taken = [option for name, option in options.items() if name not in without]
+    options = inspect.signature(Request, eval_str=True).parameters
+    taken = {name: option for name, option in options.items() if name not in without}
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
-        request = make_request(**{one.name: values.pop(one.name) for one in taken})
+        request = Request(**{name: values.pop(name) for name in taken})
         command(request=request, **values)
 
     parameters = [
-        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in own.values()
-        for one in (taken if parameter.name == "request" else [parameter])
+        option
+        for name, parameter in own.items()
+        for option in (taken.values() if name == "request" else [parameter])
     ]
     signature = inspect.Signature(parameters)
     run.__signature__ = signature  # type: ignore[attr-defined]  # `inspect` reads it
@@ -235,40 +201,6 @@ def _absolute(source: str) -> str:
         return source
     full = str(Path(path).resolve())
     return full if name is None else f"{name}={full}"
-
-
-def _split(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
-
-
-def _by_modality(words: Sequence[str] | None, option: str) -> ByModality | None:
-    """``a,b``, or ``rna=a,b`` for some modalities, as `read_views` takes them."""
-    if not words:
-        return None
-    named = [word.partition("=") for word in words]
-    if all(equals for _, equals, _ in named):
-        return {name.strip(): _split(rest) for name, _, rest in named}
-    if any(equals for _, equals, _ in named):
-        msg = f"{option} goes by modality in all cases or in none: {' '.join(words)}."
-        raise DatasetError(msg)
-    return [name for word in words for name in _split(word)]
-
-
-def _one_each(names: ByModality | None) -> str | dict[str, str] | None:
-    if names is None:
-        return None
-    lists = list(names.values()) if isinstance(names, dict) else [names]
-    if any(len(own) > 1 for own in lists):
-        msg = "--layer names one layer, or one per modality as in --layer rna=counts."
-        raise DatasetError(msg)
-    if isinstance(names, dict):
-        return {modality: own[0] for modality, own in names.items()}
-    return names[0]
-
-
-def given_command(ctx: typer.Context) -> str:
-    """The command line as it was given, quoted for a shell."""
-    return shlex.join(["manyview", *ctx.meta.get(ARGUMENTS, [])])
 
 
 def given_settings(**options: Any) -> dict[str, Any]:

@@ -99,7 +99,11 @@ def summary(content: dict[str, Any], console: Console) -> None:
     _clusters(content["clusters"], console)
     _views(content["views"], console)
     if content["scores"] is not None:
-        _scores(content["scores"], console)
+        text = Text("\n")
+        for name, word in SCORES.items():
+            text.append(f"{word} ", style="dim")
+            text.append(f"{content['scores'][name]:.1%}   ", style="bold green")
+        console.print(text)
 
 
 def _table(
@@ -150,14 +154,6 @@ def _views(views: Sequence[dict[str, Any]], console: Console) -> None:
         rows.append([*row, f"{view['unexplained']:.0%}", f"{view['agreement']:.0%}"])
     console.print()
     _table(console, columns, rows)
-
-
-def _scores(scores: dict[str, float], console: Console) -> None:
-    text = Text("\n")
-    for name, word in SCORES.items():
-        text.append(f"{word} ", style="dim")
-        text.append(f"{scores[name]:.1%}   ", style="bold green")
-    console.print(text)
 
 
 def _choice(choice: dict[str, Any], console: Console) -> None:

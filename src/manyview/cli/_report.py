@@ -71,7 +71,6 @@ def report_command(
     from manyview._views import check_views
     from manyview.cli._result import Result
     from manyview.cluster._clustering import label_clustering
-    from manyview.explain._margins import explain_clustering
     from manyview.model_selection import ClusterCountChoice
 
     for package in ("jinja2", "plotly"):
@@ -120,7 +119,6 @@ def report_command(
         labels=labels,
         data=data,
         clustering=clustering,
-        explanation=explain_clustering(clustering),
         choice=choice,
         imputer=imputer,
         covariates=known,
@@ -206,7 +204,8 @@ def _restore(kind: Any, content: dict[str, Any], path: Path) -> Any:
             msg = f"{path} has no sound {field.name!r} any more. "
             msg += "Run manyview cluster again."
             raise DatasetError(msg)
-        values[field.name] = tuple(value) if isinstance(value, list) else value
+        is_tuple = get_origin(types[field.name]) is tuple
+        values[field.name] = tuple(value) if is_tuple else value
     return kind(**values)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from importlib.metadata import version
 from typing import IO, TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from manyview.cli._sources import Covariates, imputed_words, sample_names, title
 from manyview.cluster._clustering import Clustering
 from manyview.datasets import MultiViewData
 from manyview.explain import Explanation, associate
+from manyview.explain._margins import explain_clustering
 from manyview.metrics._scores import all_scores
 from manyview.model_selection import ClusterCountChoice
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """Clusters that ``manyview cluster`` has found, or that its folder holds.
 
@@ -46,11 +48,14 @@ class Result:
     labels: IntArray
     data: MultiViewData
     clustering: Clustering
-    explanation: Explanation
     choice: ClusterCountChoice | None = None
     imputer: ViewImputer | None = None
     covariates: Covariates | None = None
     seconds: float = 0.0
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        return explain_clustering(self.clustering)
 
     @property
     def imputed(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from manyview.datasets import MultiViewData
     from manyview.impute import ViewImputer
+
+ByModality: TypeAlias = list[str] | dict[str, list[str]]
 
 # Files that --labels may name, for what is no column.
 LABEL_FILES = {".csv", ".tsv", ".txt", ".gz", ".zst", ".xlsx", ".npy", ".parquet"}
@@ -74,11 +76,18 @@ def _read(request: Request, *, holes: bool) -> MultiViewData:
     paths = [split_name(source) for source in sources]
     for _, path in paths:
         _check_exists(path)
-    options = asdict(request)
-    del options["sources"]
+    labels, labels_file = _find_labels(request.labels)
     keep = holes or request.missing != "refuse"
-    options |= {"missing": "keep" if keep else "refuse", "isolate": True}
-    options["labels"], options["labels_file"] = _find_labels(request.labels)
+    options = asdict(request) | {
+        "labels": labels,
+        "labels_file": labels_file,
+        "variables": request.variables and _split(request.variables),
+        "use_rep": _by_modality(request.use_rep, "--use-rep"),
+        "layer": _one_each(_by_modality(request.layer, "--layer")),
+        "missing": "keep" if keep else "refuse",
+        "isolate": True,
+    }
+    del options["sources"]
     if any(name is not None for name, _ in paths):
         data = read_views(_by_name(paths), **options)
     elif len(paths) > 1:
@@ -174,6 +183,35 @@ def _find_labels(labels: str | None) -> tuple[str | None, str | None]:
         msg = f"--labels {labels} looks like a file, but there is none of this name."
         raise DatasetError(msg)
     return labels, None
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _by_modality(words: Sequence[str] | None, option: str) -> ByModality | None:
+    """``a,b``, or ``rna=a,b`` for some modalities, as `read_views` takes them."""
+    if not words:
+        return None
+    named = [word.partition("=") for word in words]
+    if all(equals for _, equals, _ in named):
+        return {name.strip(): _split(rest) for name, _, rest in named}
+    if any(equals for _, equals, _ in named):
+        msg = f"{option} goes by modality in all cases or in none: {' '.join(words)}."
+        raise DatasetError(msg)
+    return [name for word in words for name in _split(word)]
+
+
+def _one_each(names: ByModality | None) -> str | dict[str, str] | None:
+    if names is None:
+        return None
+    lists = list(names.values()) if isinstance(names, dict) else [names]
+    if any(len(own) > 1 for own in lists):
+        msg = "--layer names one layer, or one per modality as in --layer rna=counts."
+        raise DatasetError(msg)
+    if isinstance(names, dict):
+        return {modality: own[0] for modality, own in names.items()}
+    return names[0]
 
 
 def _check_exists(path: str) -> None:
