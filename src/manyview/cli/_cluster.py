@@ -267,12 +267,11 @@ def _writers(result: Result, summary: dict[str, Any]) -> _output.Writers:
         with path.open("w", encoding="utf-8", newline="") as file:
             result.write_labels(file)
 
-    def write_model(path: Path) -> None:
-        _model_file.save_model(result.model, path, imputer=result.imputer)
-
     writers: _output.Writers = {_output.LABELS: write_labels}
     if _model_file.can_save(result.model):
-        writers[_output.MODEL] = write_model
+        writers[_output.MODEL] = partial(
+            _model_file.save_model, result.model, imputer=result.imputer
+        )
     writers[_output.SUMMARY] = partial(_output.write_json, content=summary)
     if _output.can_report():
         writers[_output.REPORT] = lambda path: result.page().save(path)

@@ -15,6 +15,7 @@ from manyview.cli import _output, _render
 from manyview.cli._sources import as_views, load_sources, title_of
 
 if TYPE_CHECKING:
+    from manyview._views import ViewSet
     from manyview.datasets import MultiViewData
     from manyview.reporting import ReportPage
 
@@ -87,17 +88,23 @@ def compare(
     data: MultiViewData, estimators: list[Any], settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Rows per method and the agreement between those that came through."""
+    from manyview._views import check_views
     from manyview.metrics import adjusted_rand_score
 
-    views = as_views(data)
+    # Checked here, once, for all methods.
+    views = check_views(as_views(data))
     rows = []
     found: dict[str, Any] = {}
     with _render.progress_bar("Comparing", len(estimators)) as update:
         for n_done, estimator in enumerate(estimators):
             name = type(estimator).__name__
-            if update is not None:
-                update(completed=n_done, state=name)
-            row = {"method": name, **dict.fromkeys(("seconds", "sizes", "scores"))}
+            update(completed=n_done, state=name)
+            row: dict[str, Any] = {
+                "method": name,
+                "seconds": None,
+                "sizes": None,
+                "scores": None,
+            }
             try:
                 row |= _fit(estimator, views, data.target, settings)
                 found[name] = estimator.labels_
@@ -117,7 +124,7 @@ def compare(
 
 
 def _fit(
-    estimator: Any, views: dict[str, Any], target: Any, settings: dict[str, Any]
+    estimator: Any, views: ViewSet, target: Any, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Fit one method with the settings that it has; what there is to say of it."""
     import numpy as np

@@ -131,13 +131,11 @@ class Result:
 
     def _clusters(self) -> list[dict[str, Any]]:
         # NaN for a cluster without samples, or with none that is shown.
-        confidence = self.explanation.cluster_confidence.tolist()
+        confidence = self.explanation.cluster_confidence
         sizes = np.bincount(self.labels[self.labels >= 0], minlength=len(confidence))
         return [
-            {"cluster": cluster, "size": size, "confidence": _known(mean)}
-            for cluster, (size, mean) in enumerate(
-                zip(sizes.tolist(), confidence, strict=True)
-            )
+            {"cluster": c, "size": int(sizes[c]), "confidence": _known(float(mean))}
+            for c, mean in enumerate(confidence)
         ]
 
     def _views(self) -> list[dict[str, Any]]:
