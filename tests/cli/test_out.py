@@ -31,11 +31,10 @@ def result(run, files, views):
 def no_work(monkeypatch):
     """Fails as soon as data is read."""
 
-    def work(*_):
+    def work(*_, **__):
         pytest.fail("the work began before --out was tried")
 
-    for command in ("_cluster", "_predict", "_report"):
-        monkeypatch.setattr(f"manyview.cli.{command}.load_sources", work)
+    monkeypatch.setattr("manyview.cli._sources.load_sources", work)
 
 
 def fail_with_a_full_disk(*_, **__):

@@ -13,15 +13,8 @@ import typer
 
 from manyview._extras import import_extra
 from manyview.cli import _options as opt
-from manyview.cli import _output, _render
+from manyview.cli import _output, _render, _sources
 from manyview.cli._dask import refuse_on_dask, run_on_dask
-from manyview.cli._sources import (
-    Covariates,
-    as_views,
-    load_sources,
-    read_covariates,
-    sample_names,
-)
 from manyview.exceptions import DatasetError, ViewError
 
 if TYPE_CHECKING:
@@ -134,7 +127,7 @@ def cluster_command(
     folder = None if out in (None, "-") else Path(str(out))
     if folder is not None:
         _output.check_folder(folder, _output.REPORT, force=force)
-    known = read_covariates(covariates, survival)
+    known = _sources.read_covariates(covariates, survival)
     if write is not None:
         _check_write(write, request, force=force)
     settings = opt.given_settings(
@@ -199,16 +192,16 @@ def _run(
     estimator: Any,
     counts: range,
     command: str,
-    covariates: Covariates | None,
+    covariates: _sources.Covariates | None,
 ) -> Result:
     """Read the data, choose the number of clusters where there is a choice, and fit."""
     from manyview._views import check_views
     from manyview.cli._result import Result
 
-    data, imputer = load_sources(request)
-    known = covariates and covariates.of(sample_names(data))
+    data, imputer = _sources.load_sources(request)
+    known = covariates and covariates.of(_sources.sample_names(data))
     started = time.perf_counter()
-    views: Any = as_views(data)
+    views: Any = _sources.as_views(data)
     choice = None
     if len(counts) > 1:
         # Checked here, once, for the choice of the number and for the fit.
@@ -303,7 +296,7 @@ def _write_annotated(result: Result, request: opt.Request, path: Path) -> None:
     found = make_annotations(
         result.estimator,
         result.clustering,
-        sample_names(result.data),
+        _sources.sample_names(result.data),
         key="manyview",
         imputed=result.imputed,
         explanation=result.explanation,

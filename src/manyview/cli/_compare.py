@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyview.cli import _options as opt
-from manyview.cli import _output, _render
-from manyview.cli._sources import as_views, load_sources, title_of
+from manyview.cli import _output, _render, _sources
 
 if TYPE_CHECKING:
     from manyview._views import ViewSet
@@ -70,7 +69,7 @@ def compare_command(
     chosen = list(opt.method_names()) if methods is None else methods.split(",")
     # Made before any of them runs: an unknown name is an error at once.
     estimators = [opt.make_estimator(name.strip(), {}) for name in chosen]
-    data, _ = load_sources(request)
+    data, _ = _sources.load_sources(request)
     content = compare(data, estimators, settings)
     written = []
     if out is not None:
@@ -92,7 +91,7 @@ def compare(
     from manyview.metrics import adjusted_rand_score
 
     # Checked here, once, for all methods.
-    views = check_views(as_views(data))
+    views = check_views(_sources.as_views(data))
     rows = []
     found: dict[str, Any] = {}
     with _render.progress_bar("Comparing", len(estimators)) as update:
@@ -116,7 +115,7 @@ def compare(
         for a in found.values()
     ]
     return {
-        "data": {"name": title_of(data), "n_samples": data.n_samples},
+        "data": {"name": _sources.title_of(data), "n_samples": data.n_samples},
         "settings": settings,
         "methods": rows,
         "agreement": {"methods": list(found), "ari": agreement},

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from manyview._extras import import_extra
-from manyview.cli import _render
+from manyview.cli import _render, _sources
 from manyview.cli._options import Request
-from manyview.cli._sources import lazy_sources
 from manyview.exceptions import ClusterError
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def run_on_dask(
     # The step of a cluster has no name.
     settings.pop("assignment", None)
     estimator = getattr(distributed, DASK_METHODS[method.lower()])(**settings)
-    sources = lazy_sources(request)
+    sources = _sources.lazy_sources(request)
     started = time.perf_counter()
     with connect(address):
         try:

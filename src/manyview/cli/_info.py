@@ -98,26 +98,22 @@ def datasets_command(
 
       manyview datasets msrcv1 --fetch
     """
-    from manyview.datasets import (
-        data_folder,
-        dataset_info,
-        list_datasets,
-        load_dataset,
-    )
+    from manyview import datasets
 
     if name is None:
+        known = datasets.list_datasets()
         if fetch:
-            msg = f"--fetch needs a name: one of {', '.join(list_datasets())}."
+            msg = f"--fetch needs a name: one of {', '.join(known)}."
             raise DatasetError(msg)
-        rows = [_describe(dataset_info(known)) for known in list_datasets()]
+        rows = [_describe(datasets.dataset_info(one)) for one in known]
         if as_json:
             _render.as_json(rows)
         else:
             _render.datasets(rows)
         return
-    info = dataset_info(name)
+    info = datasets.dataset_info(name)
     if fetch:
-        load_dataset(name)
+        datasets.load_dataset(name)
     row = _describe(info)
     if as_json:
         _render.as_json(row)
@@ -136,7 +132,7 @@ def datasets_command(
         "licence": info.license,
     }
     if info.url is not None:
-        facts["folder"] = str(data_folder())
+        facts["folder"] = str(datasets.data_folder())
     facts["use"] = f"manyview cluster {info.name} -k {row['n_classes']}"
     _render.facts(facts)
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyview.cli import _options as opt
-from manyview.cli import _output, _render
-from manyview.cli._sources import as_views, load_sources, sample_names
+from manyview.cli import _output, _render, _sources
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
@@ -63,10 +62,10 @@ def predict_command(
     if path is not None:
         _output.check_file(path, force=force)
     fitted, imputer = load_model(model), load_imputer(model)
-    data, _ = load_sources(request, holes=True)
+    data, _ = _sources.load_sources(request, holes=True)
     if request.encode is not None:
         data = match_text(data, fitted)
-    views: Any = as_views(data)
+    views: Any = _sources.as_views(data)
     if imputer is not None:
         views = imputer.transform(views)
     else:
@@ -79,7 +78,7 @@ def predict_command(
         names = fitted.named_labels(clusters).tolist()
     if as_json:
         content = {
-            "samples": sample_names(data),
+            "samples": _sources.sample_names(data),
             "clusters": clusters.tolist(),
             **({} if names is None else {"names": names}),
             "confidence": assigned.confidence.round(4).tolist(),
@@ -89,7 +88,7 @@ def predict_command(
         return
     write_labels = partial(
         _output.write_labels,
-        sample_ids=sample_names(data),
+        sample_ids=_sources.sample_names(data),
         labels=clusters,
         confidence=assigned.confidence,
         cluster_names=names,

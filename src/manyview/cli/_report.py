@@ -14,15 +14,8 @@ import typer
 
 from manyview._extras import import_extra
 from manyview.cli import _options as opt
-from manyview.cli import _output, _render
+from manyview.cli import _output, _render, _sources
 from manyview.cli._options import Request
-from manyview.cli._sources import (
-    Covariates,
-    as_views,
-    load_sources,
-    read_covariates,
-    sample_names,
-)
 from manyview.exceptions import DatasetError
 
 
@@ -75,41 +68,41 @@ def report_command(
 
     for package in ("jinja2", "plotly"):
         import_extra(package, "report", "A report")
-    stored = result / _output.SUMMARY
+    stored, stored_model = result / _output.SUMMARY, result / _output.MODEL
     summary = _read_summary(stored)
-    request = _restore(Request, summary.request, stored)
+    request, choice = _restore(Request, summary.request, stored), None
     if request.labels == "-":
         # Labels that came through a pipe are gone.
         request = replace(request, labels=None)
-    choice = None
     if summary.choice is not None:
         choice = _restore(ClusterCountChoice, summary.choice, stored)
-    path = out or result / _output.REPORT
-    _output.check_file(path, force=True)
-    data, imputer = load_sources(request)
-    names, labels = _stored_labels(result / _output.LABELS)
-    if names != sample_names(data):
-        msg = (
-            f"The samples of {result} are not those of the data any more "
-            f"({len(names)} then, {data.n_samples} now, or other ids). "
-            "Run manyview cluster again."
-        )
-        raise DatasetError(msg)
-    known = _covariates(summary.covariates, covariates, survival, names)
-    stored_model = result / _output.MODEL
-    if stored_model.is_file():
-        model = load_model(stored_model)
-        if rename:
-            model.rename_clusters(parse_names(rename))
-        clustering, labels = model.clustering(as_views(data)), model.labels_
-    elif rename:
+    new_names = parse_names(rename or [])
+    if new_names and not stored_model.is_file():
         msg = (
             f"{result} has no {_output.MODEL} to keep names in: {summary.method} "
             "cannot be stored. Rename clusters in Python, by rename_clusters."
         )
         raise DatasetError(msg)
+    path = out or result / _output.REPORT
+    _output.check_file(path, force=True)
+    data, imputer = _sources.load_sources(request)
+    samples, labels = _stored_labels(result / _output.LABELS)
+    if samples != _sources.sample_names(data):
+        msg = (
+            f"The samples of {result} are not those of the data any more "
+            f"({len(samples)} then, {data.n_samples} now, or other ids). "
+            "Run manyview cluster again."
+        )
+        raise DatasetError(msg)
+    views = _sources.as_views(data)
+    model: Any = None
+    if stored_model.is_file():
+        model = load_model(stored_model)
+        if new_names:
+            model.rename_clusters(new_names)
+        clustering, labels = model.clustering(views), model.labels_
     else:
-        model, clustering = None, label_clustering(check_views(as_views(data)), labels)
+        clustering = label_clustering(check_views(views), labels)
     found = Result(
         command=summary.command,
         method=summary.method if model is None else type(model).__name__,
@@ -121,9 +114,9 @@ def report_command(
         clustering=clustering,
         choice=choice,
         imputer=imputer,
-        covariates=known,
+        covariates=_covariates(summary.covariates, covariates, survival, samples),
     )
-    if rename:
+    if new_names:
         with _output.writing(stored_model):
             save_model(model, stored_model, imputer=load_imputer(stored_model))
         with _output.new_file(result / _output.LABELS, force=True) as file:
@@ -150,7 +143,7 @@ def _covariates(
     path: Path | None,
     survival: str | None,
     samples: list[str],
-) -> Covariates | None:
+) -> _sources.Covariates | None:
     """Known columns that are given now, or that the first report had."""
     if path is None and stored is not None:
         path, survival = Path(str(stored.get("file"))), stored.get("survival")
@@ -160,7 +153,7 @@ def _covariates(
         if survival is not None and find_spec("lifelines") is None:
             _render.note("lifelines is not installed; the log-rank test is left out.")
             survival = None
-    found = read_covariates(path, survival)
+    found = _sources.read_covariates(path, survival)
     return found and found.of(samples)
 
 
