@@ -98,7 +98,7 @@ def test_cluster_checks_every_view_once(run, files, views, monkeypatch, method, 
         return explain_all(clustering)
 
     monkeypatch.setattr(_views, "_find_present", find)
-    monkeypatch.setattr(_margins, "explain_clustering", count)
+    monkeypatch.setattr("manyview.cli._result.explain_clustering", count)
     monkeypatch.setattr("manyview.reporting._report.explain_clustering", count)
     out = files / "result"
     done = run("cluster", *views, "-k", k, *QUICK, "--method", method, "--out", out)
@@ -259,9 +259,7 @@ def test_cluster_force_spares_foreign_files(run, files, views):
     assert (out / "thesis.tex").read_text() == "years of work"
 
 
-def test_new_folder_restores_the_old_result_when_the_rename_fails(
-    tmp_path, monkeypatch
-):
+def test_the_old_result_is_restored_when_the_rename_fails(tmp_path, monkeypatch):
     folder = tmp_path / "result"
     folder.mkdir()
     (folder / "labels.csv").write_text("old")
@@ -275,12 +273,11 @@ def test_new_folder_restores_the_old_result_when_the_rename_fails(
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", fail)
-    with (
-        pytest.raises(_output.WriteError, match="result could not be written: no"),
-        _output.new_folder(folder, force=True) as part,
-    ):
-        (part / "labels.csv").write_text("new")
+    writers = {"labels.csv": lambda path: path.write_text("new")}
+    with pytest.raises(_output.WriteError, match="result could not be written: no"):
+        _output.write_folder(folder, writers, force=True)
     assert (folder / "labels.csv").read_text() == "old"
+    (part,) = tmp_path.glob("result.*.part")
     assert sorted(tmp_path.iterdir()) == [folder, part]
     assert (part / "labels.csv").read_text() == "new"
 

@@ -58,7 +58,11 @@ def test_escape_can_be_undone(name):
         (("command",), None, "no sound 'command'"),
         (("method",), {}, "no sound 'method'"),
         (("choice",), 5, "no sound 'choice'"),
-        (("choice",), {"candidates": "abc"}, "no sound 'candidates'"),
+        (
+            ("choice",),
+            {"n_clusters": 3, "candidates": "abc"},
+            "no sound 'candidates'",
+        ),
     ],
 )
 def test_report_of_a_summary_changed_by_hand(run, tmp_path, where, value, message):

@@ -90,15 +90,15 @@ def test_user_text_in_messages_is_not_markup(run, files):
 def test_warnings_are_told_in_a_sentence(run, files, monkeypatch):
     import warnings
 
-    from manyview.cli import _cluster
+    from manyview.cli import _sources
 
-    original = _cluster.load_sources
+    original = _sources.load_sources
 
     def warn_and_load(request):
         warnings.warn("look at this", UserWarning, stacklevel=1)
         return original(request)
 
-    monkeypatch.setattr(_cluster, "load_sources", warn_and_load)
+    monkeypatch.setattr(_sources, "load_sources", warn_and_load)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         done = run("cluster", files / "rna.csv", "-k", 3, "--n-init", 1)

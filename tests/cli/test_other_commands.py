@@ -14,8 +14,8 @@ from typer.main import get_command
 import manyview
 import manyview.cluster
 from manyview._model_file import load_model
-from manyview.cli import _doctor, app
-from manyview.cli._request import make_request
+from manyview.cli import _info, app
+from manyview.cli._options import Request
 from manyview.cluster import NSMVC
 from manyview.datasets import list_datasets
 
@@ -254,9 +254,9 @@ def test_doctor_fails_when_the_self_test_does(run, monkeypatch):
         "model_round_trip": True,
         "seconds": 1.0,
     }
-    monkeypatch.setattr(_doctor, "_self_test", lambda: broken)
+    monkeypatch.setattr(_info, "_self_test", lambda: broken)
     monkeypatch.setattr(
-        _doctor, "_version", lambda name: None if name == "plotly" else "1"
+        _info, "_version", lambda name: None if name == "plotly" else "1"
     )
     done = run("doctor")
     assert done.code == 1
@@ -297,6 +297,6 @@ def test_package_runs_as_the_command():
 )
 def test_commands_take_every_option_that_says_which_data_to_read(command, lacking):
     taken = {one.name for one in get_command(app).commands[command].params}
-    options = inspect.signature(make_request).parameters
+    options = inspect.signature(Request).parameters
     assert [name for name in options if name not in taken] == lacking
     assert "request" not in taken

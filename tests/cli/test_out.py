@@ -31,11 +31,10 @@ def result(run, files, views):
 def no_work(monkeypatch):
     """Fails as soon as data is read."""
 
-    def work(*_):
+    def work(*_, **__):
         pytest.fail("the work began before --out was tried")
 
-    for command in ("_cluster", "_predict", "_report"):
-        monkeypatch.setattr(f"manyview.cli.{command}.load_sources", work)
+    monkeypatch.setattr("manyview.cli._sources.load_sources", work)
 
 
 def fail_with_a_full_disk(*_, **__):
@@ -153,7 +152,7 @@ def test_whatever_does_not_fit_the_rest_is_whole(
     [
         ("manyview._model_file.save_model", "model.mvz", ["labels.csv"]),
         (
-            "manyview.cli._cluster._write_report",
+            "manyview.reporting._report.make_report",
             "report.html",
             ["labels.csv", "model.mvz", "summary.json"],
         ),

@@ -140,7 +140,7 @@ def test_report_asks_for_its_extra_before_it_reads(run, tmp_path, monkeypatch):
 def test_doctor_names_all_that_the_project_names():
     from packaging.requirements import Requirement
 
-    from manyview.cli._doctor import EXTRAS, REQUIRED
+    from manyview.cli._info import EXTRAS, REQUIRED
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 

@@ -38,7 +38,7 @@ def test_method_takes_what_the_table_says(name):
 
 
 def test_pages_name_the_documentation_alike():
-    from manyview.cli._methods import PAGE
+    from manyview.cli._info import PAGE
 
     url = PAGE.partition("/api/")[0]
     assert f'Documentation = "{url}"' in (ROOT / "pyproject.toml").read_text("utf-8")

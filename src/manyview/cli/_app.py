@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import sys
 import traceback
 import warnings
@@ -18,10 +19,8 @@ from manyview._version import __version__
 from manyview.cli import _render
 from manyview.cli._cluster import cluster_command
 from manyview.cli._compare import compare_command
-from manyview.cli._datasets import datasets_command
-from manyview.cli._doctor import doctor_command
-from manyview.cli._methods import methods_command
-from manyview.cli._options import ARGUMENTS
+from manyview.cli._info import datasets_command, doctor_command, methods_command
+from manyview.cli._options import COMMAND
 from manyview.cli._predict import predict_command
 from manyview.cli._report import report_command
 from manyview.exceptions import ClusterError
@@ -30,7 +29,6 @@ INTERRUPTED = 130
 
 # What a user's input can raise: ViewError and DatasetError are ValueErrors.
 USER_ERRORS = (ValueError, OSError, MissingExtraError, MemoryError, ClusterError)
-
 
 IMPUTE = "have it filled in with --missing impute or --missing impute-knn"
 
@@ -62,18 +60,11 @@ def in_options(message: str) -> str:
     return message
 
 
-def _sentence(error: Exception) -> str:
-    # All other files are named by whoever writes them.
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"{error.filename or 'stdout'} could not be written: {error.strerror}."
-    return str(error)
-
-
 class Commands(TyperGroup):
     """Runs a command and reports what goes wrong as a sentence, not a stack trace."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        ctx.meta[ARGUMENTS] = list(args)
+        ctx.meta[COMMAND] = shlex.join(["manyview", *args])
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -90,9 +81,14 @@ class Commands(TyperGroup):
                 sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - stays open
                 raise typer.Exit(0) from None
             except USER_ERRORS as error:
-                if "--debug" in ctx.meta[ARGUMENTS]:
+                if "--debug" in shlex.split(ctx.meta[COMMAND]):
                     _render.line(traceback.format_exc(), _render.err)
-                _render.error(in_options(_sentence(error)) or type(error).__name__)
+                message = in_options(str(error))
+                if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                    # All other files are named by whoever writes them.
+                    place = error.filename or "stdout"
+                    message = f"{place} could not be written: {error.strerror}."
+                _render.error(message or type(error).__name__)
                 raise typer.Exit(1) from None
 
 

@@ -5,26 +5,16 @@ from __future__ import annotations
 import re
 import sys
 import time
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from manyview._extras import import_extra
 from manyview.cli import _options as opt
-from manyview.cli import _output, _render
-from manyview.cli._covariates import (
-    Covariates,
-    CovariatesOption,
-    SurvivalOption,
-    read_covariates,
-)
-from manyview.cli._dask import check_dask_options, run_on_dask
-from manyview.cli._progress import choice_progress, fit_progress
-from manyview.cli._request import Request, split_name, take_request
-from manyview.cli._sources import as_views, fill_holes, load_sources, sample_names
+from manyview.cli import _output, _render, _sources
+from manyview.cli._dask import refuse_on_dask, run_on_dask
 from manyview.exceptions import DatasetError, ViewError
 
 if TYPE_CHECKING:
@@ -36,11 +26,8 @@ MOST_AUTOMATIC = 15
 # Files that --write copies.
 ANNOTATED = (".h5ad", ".h5mu")
 
-# NSMVC's two assignment steps.
-Assignment = StrEnum("Assignment", ["sequential", "majorize"])
 
-
-@take_request
+@opt.take_request
 def cluster_command(
     *,
     ctx: typer.Context,
@@ -63,16 +50,16 @@ def cluster_command(
             "prints the labels as CSV on stdout. Without it only the summary is shown.",
         ),
     ] = None,
-    request: Request,
+    request: opt.Request,
     method: opt.Method = "graphnsmvc",
     seed: opt.Seed = 0,
     n_init: Annotated[
         int | None,
         opt.method_option(min=1, help="Restarts; by default the method's own number."),
     ] = None,
-    scale: opt.ScaleOption = None,
+    scale: opt.Scale = None,
     assignment: Annotated[
-        Assignment | None,
+        Literal["sequential", "majorize"] | None,
         opt.method_option(
             help="NSMVC's step: one sample at a time as published, or all at once."
         ),
@@ -85,8 +72,8 @@ def cluster_command(
             "label -1, noise. 5 is a cautious choice.",
         ),
     ] = None,
-    covariates: CovariatesOption = None,
-    survival: SurvivalOption = None,
+    covariates: opt.Covariates = None,
+    survival: opt.Survival = None,
     dask: Annotated[
         str | None,
         opt.method_option(
@@ -140,48 +127,48 @@ def cluster_command(
     folder = None if out in (None, "-") else Path(str(out))
     if folder is not None:
         _output.check_folder(folder, _output.REPORT, force=force)
-    known = read_covariates(covariates, survival)
+    known = _sources.read_covariates(covariates, survival)
+    if write is not None:
+        _check_write(write, request, force=force)
     settings = opt.given_settings(
-        scale,
         random_state=seed,
         n_init=n_init,
-        assignment=assignment and assignment.value,
+        scale=scale,
+        assignment=assignment,
         outlier_threshold=outlier_threshold,
+        checkpoint=checkpoint,
     )
-    command = opt.given_command(ctx)
-    if write is not None:
-        _check_write(write, request, dask=dask, force=force)
-    if dask is None:
-        _refuse("is for fits on a cluster. Add --dask.", {"--checkpoint": checkpoint})
+    command = ctx.meta[opt.COMMAND]
+    if dask is not None:
+        others = {"--covariates": covariates, "--write": write}
+        refuse_on_dask(request, method, counts, settings, others)
+        settings["n_clusters"] = counts[0]
+        result = run_on_dask(dask, request, method, settings, command)
+    elif checkpoint is not None:
+        msg = "--checkpoint is for fits on a cluster. Add --dask."
+        raise typer.BadParameter(msg, param_hint="--checkpoint")
+    else:
         estimator = opt.make_estimator(method, settings)
         result = _run(request, estimator, counts, command, known)
-    else:
-        check_dask_options(request, method, settings, counts)
-        _refuse(
-            "is for fits on this machine. Leave it or --dask out.",
-            {"--outlier-threshold": outlier_threshold, "--covariates": covariates},
-        )
-        settings |= {"n_clusters": counts[0], "checkpoint": checkpoint}
-        settings.pop("assignment", None)
-        result = run_on_dask(request, method, settings, address=dask, command=command)
-    content = result.summarise()
-    names = []
-    if folder is not None or write is not None:
-        with _output.labels_on_stdout(result.write_labels):
-            if folder is not None:
-                names = _write(result, content, folder, force=force)
-            if write is not None:
-                _write_annotated(result, write)
+    summary = result.summarise(request)
+    written = []
+    with _output.labels_on_stdout(result.write_labels):
+        if folder is not None:
+            names = _output.write_folder(folder, _writers(result, summary), force=force)
+            written.append(f"\nWritten to {folder}: {', '.join(names)}")
+        if write is not None:
+            _write_annotated(result, request, write)
+            written.append(f"Written to {write}.")
     if out == "-":
         result.write_labels(sys.stdout)
-    if as_json and out != "-":
-        _render.as_json(content)
+        _render.summary(summary, _render.err)
+    elif as_json:
+        _render.as_json(summary)
         return
-    _render.summary(content, _render.err if out == "-" else _render.out)
-    if folder is not None:
-        _render.line(f"\nWritten to {folder}: {', '.join(names)}")
-    if write is not None:
-        _render.line(f"Written to {write}.")
+    else:
+        _render.summary(summary, _render.out)
+    for text in written:
+        _render.line(text)
 
 
 def parse_counts(text: str) -> range:
@@ -201,36 +188,38 @@ def parse_counts(text: str) -> range:
 
 
 def _run(
-    request: Request,
+    request: opt.Request,
     estimator: Any,
     counts: range,
     command: str,
-    covariates: Covariates | None,
+    covariates: _sources.Covariates | None,
 ) -> Result:
+    """Read the data, choose the number of clusters where there is a choice, and fit."""
     from manyview._views import check_views
     from manyview.cli._result import Result
-    from manyview.explain._margins import explain_clustering
 
-    data, imputer = fill_holes(load_sources(request), request)
-    known = covariates and covariates.of(sample_names(data))
+    data, imputer = _sources.load_sources(request)
+    known = covariates and covariates.of(_sources.sample_names(data))
     started = time.perf_counter()
-    # Checked here, once, for the choice of the number and for the fit.
-    views = check_views(as_views(data))
-    choice = _choose(views, counts, estimator) if len(counts) > 1 else None
+    views: Any = _sources.as_views(data)
+    choice = None
+    if len(counts) > 1:
+        # Checked here, once, for the choice of the number and for the fit.
+        views = check_views(views)
+        choice = _choose(views, counts, estimator)
     estimator.set_params(n_clusters=choice.n_clusters if choice else counts[0])
-    with fit_progress(estimator) as on_iteration:
+    with _render.fit_progress(estimator) as on_iteration:
         clustering = estimator.fit_clustering(views, on_iteration=on_iteration)
-    explanation = explain_clustering(clustering)
     return Result(
-        request=request,
         command=command,
+        method=type(estimator).__name__,
         seconds=time.perf_counter() - started,
         estimator=estimator,
         model=estimator,
         shown=estimator,
+        labels=estimator.labels_,
         data=data,
         clustering=clustering,
-        explanation=explanation,
         choice=choice,
         imputer=imputer,
         covariates=known,
@@ -253,7 +242,7 @@ def _choose(views: ViewSet, counts: range, estimator: Any) -> ClusterCountChoice
     tester = clone(estimator).set_params(n_init=5, assignment="majorize")
     # A subsample of 80 % must hold as many samples as there are clusters.
     most = max(2, min(counts[-1], int(0.8 * min(views.n_samples, 1000))))
-    with choice_progress() as on_progress:
+    with _render.choice_progress() as on_progress:
         return choose_n_clusters(
             views,
             range(counts[0], most + 1),
@@ -263,65 +252,31 @@ def _choose(views: ViewSet, counts: range, estimator: Any) -> ClusterCountChoice
         )
 
 
-def _refuse(why: str, options: dict[str, Any]) -> None:
-    """Refuse those of the options that were given."""
-    for option, value in options.items():
-        if value is not None:
-            msg = f"{option} {why}"
-            raise typer.BadParameter(msg, param_hint=option)
-
-
-def _write(
-    result: Result, content: dict[str, Any], folder: Path, *, force: bool
-) -> list[str]:
-    """Write the result folder; the names of its files."""
+def _writers(result: Result, summary: dict[str, Any]) -> _output.Writers:
+    """The files of a result folder."""
     from manyview import _model_file
 
-    writers: _output.Writers = {
-        _output.LABELS: result.save_labels,
-        _output.MODEL: partial(
+    def write_labels(path: Path) -> None:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            result.write_labels(file)
+
+    writers: _output.Writers = {_output.LABELS: write_labels}
+    if _model_file.can_save(result.model):
+        writers[_output.MODEL] = partial(
             _model_file.save_model, result.model, imputer=result.imputer
-        ),
-        _output.SUMMARY: partial(_output.write_json, content=content),
-        _output.REPORT: partial(_write_report, result),
-    }
-    if not _model_file.can_save(result.model):
-        del writers[_output.MODEL]
-    if not _output.can_report():
-        del writers[_output.REPORT]
-    return _output.write_folder(folder, writers, force=force)
+        )
+    writers[_output.SUMMARY] = partial(_output.write_json, content=summary)
+    if _output.can_report():
+        writers[_output.REPORT] = lambda path: result.page().save(path)
+    return writers
 
 
-def _write_report(result: Result, path: Path) -> None:
-    from manyview.cli._result import report_options
-    from manyview.reporting._report import make_report
-
-    options = report_options(
-        result.data,
-        command=result.command,
-        choice=result.choice,
-        imputer=result.imputer,
-        covariates=result.covariates,
-        n_samples=result.n_samples,
-    )
-    page = make_report(
-        result.clustering,
-        options,
-        method=type(result.shown).__name__,
-        estimator=result.shown,
-        explanation=result.explanation,
-    )
-    page.save(path)
-
-
-def _check_write(
-    path: Path, request: Request, *, dask: str | None, force: bool
-) -> None:
+def _check_write(path: Path, request: opt.Request, *, force: bool) -> None:
     """Refuse what cannot be written, before any work is done."""
-    source = Path(split_name(request.sources[0])[1])
+    source = Path(opt.split_name(request.sources[0])[1])
     kind = path.suffix.lower()
     same = kind in ANNOTATED and kind == source.suffix.lower()
-    if dask is not None or len(request.sources) > 1 or not same:
+    if len(request.sources) > 1 or not same:
         msg = (
             f"{path} cannot be written: --write copies the one .h5ad or .h5mu file "
             "that is clustered, under a name with the same suffix."
@@ -334,18 +289,18 @@ def _check_write(
     import_extra("anndata", "omics", "--write")
 
 
-def _write_annotated(result: Result, path: Path) -> None:
+def _write_annotated(result: Result, request: opt.Request, path: Path) -> None:
     """A copy of the clustered file with the results in it."""
     from manyview.omics._annotations import annotate_file, make_annotations
 
     found = make_annotations(
         result.estimator,
         result.clustering,
-        sample_names(result.data),
+        _sources.sample_names(result.data),
         key="manyview",
         imputed=result.imputed,
         explanation=result.explanation,
     )
-    (source,) = result.request.sources
+    (source,) = request.sources
     with _output.writing(path):
-        annotate_file(Path(split_name(source)[1]), path, found)
+        annotate_file(Path(opt.split_name(source)[1]), path, found)

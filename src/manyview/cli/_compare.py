@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyview.cli import _options as opt
-from manyview.cli import _output, _render
-from manyview.cli._progress import progress_bar
-from manyview.cli._request import Request, take_request
-from manyview.cli._sources import as_views, fill_holes, load_sources, title_of
+from manyview.cli import _output, _render, _sources
 
 if TYPE_CHECKING:
+    from manyview._views import ViewSet
     from manyview.datasets import MultiViewData
-    from manyview.reporting._page import Table
-
-SCORES = {"accuracy": "ACC", "nmi": "NMI", "purity": "Purity", "ari": "ARI"}
+    from manyview.reporting import ReportPage
 
 
-@take_request
+@opt.take_request
 def compare_command(
     *,
     ctx: typer.Context,
@@ -36,9 +32,9 @@ def compare_command(
     methods: Annotated[
         str | None, opt.method_option(help="Comma-separated methods; all by default.")
     ] = None,
-    request: Request,
+    request: opt.Request,
     seed: opt.Seed = 0,
-    scale: opt.ScaleOption = None,
+    scale: opt.Scale = None,
     out: Annotated[
         Path | None,
         opt.output_option(
@@ -69,38 +65,39 @@ def compare_command(
     """
     if out is not None:
         _output.check_folder(out, _output.COMPARISON, force=force)
-    settings = opt.given_settings(scale, n_clusters=n_clusters, random_state=seed)
+    settings = opt.given_settings(n_clusters=n_clusters, random_state=seed, scale=scale)
     chosen = list(opt.method_names()) if methods is None else methods.split(",")
     # Made before any of them runs: an unknown name is an error at once.
     estimators = [opt.make_estimator(name.strip(), {}) for name in chosen]
-    data, _ = fill_holes(load_sources(request), request)
+    data, _ = _sources.load_sources(request)
     content = compare(data, estimators, settings)
-    names = []
+    written = []
     if out is not None:
-        command = opt.given_command(ctx)
-        names = write_comparison(out, content, command=command, force=force)
+        writers = _writers(content, ctx.meta[opt.COMMAND])
+        written = _output.write_folder(out, writers, force=force)
     if as_json:
         _render.as_json(content)
         return
     _render.comparison(content)
-    if out is not None:
-        _render.line(f"\nWritten to {out}: {', '.join(names)}")
+    if written:
+        _render.line(f"\nWritten to {out}: {', '.join(written)}")
 
 
 def compare(
     data: MultiViewData, estimators: list[Any], settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Rows per method and the agreement between those that came through."""
+    from manyview._views import check_views
     from manyview.metrics import adjusted_rand_score
 
-    views = as_views(data)
+    # Checked here, once, for all methods.
+    views = check_views(_sources.as_views(data))
     rows = []
     found: dict[str, Any] = {}
-    with progress_bar("Comparing", len(estimators)) as update:
+    with _render.progress_bar("Comparing", len(estimators)) as update:
         for n_done, estimator in enumerate(estimators):
             name = type(estimator).__name__
-            if update is not None:
-                update(completed=n_done, state=name)
+            update(completed=n_done, state=name)
             row: dict[str, Any] = {
                 "method": name,
                 "seconds": None,
@@ -118,7 +115,7 @@ def compare(
         for a in found.values()
     ]
     return {
-        "data": {"name": title_of(data), "n_samples": data.n_samples},
+        "data": {"name": _sources.title_of(data), "n_samples": data.n_samples},
         "settings": settings,
         "methods": rows,
         "agreement": {"methods": list(found), "ari": agreement},
@@ -126,7 +123,7 @@ def compare(
 
 
 def _fit(
-    estimator: Any, views: dict[str, Any], target: Any, settings: dict[str, Any]
+    estimator: Any, views: ViewSet, target: Any, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """Fit one method with the settings that it has; what there is to say of it."""
     import numpy as np
@@ -150,80 +147,62 @@ def _fit(
     }
 
 
-def write_comparison(
-    folder: Path, content: dict[str, Any], *, command: str, force: bool
-) -> list[str]:
-    """Write the folder; the names of its files."""
+def _writers(content: dict[str, Any], command: str) -> _output.Writers:
+    """The files of a comparison."""
+    import pandas as pd
 
-    def write_page(path: Path) -> None:
-        path.write_text(comparison_page(content, command), encoding="utf-8")
-
-    writers: _output.Writers = {
-        _output.METHODS: partial(_write_methods, content["methods"]),
-        _output.AGREEMENT: partial(_write_agreement, content["agreement"]),
-        _output.SUMMARY: partial(
-            _output.write_json, content={"command": command, **content}
-        ),
+    agreement = content["agreement"]
+    names = agreement["methods"]
+    unscored = dict.fromkeys(_render.SCORES)
+    methods = pd.DataFrame(
+        [{**row, **(row["scores"] or unscored)} for row in content["methods"]],
+        columns=["method", "seconds", "sizes", *unscored, "error"],
+        dtype=object,
+    ).set_index("method")
+    tables = {
+        _output.METHODS: methods,
+        _output.AGREEMENT: pd.DataFrame(agreement["ari"], names, names),
     }
+    writers: _output.Writers = {
+        name: partial(table.to_csv, index_label="method", lineterminator="\n")
+        for name, table in tables.items()
+    }
+    summary = {"command": command, **content}
+    writers[_output.SUMMARY] = partial(_output.write_json, content=summary)
     if _output.can_report():
-        writers[_output.COMPARISON] = write_page
-    return _output.write_folder(folder, writers, force=force)
+        writers[_output.COMPARISON] = lambda path: _page(content, command).save(path)
+    return writers
 
 
-def comparison_page(content: dict[str, Any], command: str) -> str:
+def _page(content: dict[str, Any], command: str) -> ReportPage:
     """One self-contained HTML page."""
     import numpy as np
 
+    from manyview.reporting import ReportPage
     from manyview.reporting._figures import agreement_figure
-    from manyview.reporting._page import render_page
+    from manyview.reporting._page import Column, Table, number, render_page
 
     rows, agreement = content["methods"], content["agreement"]
-    names = agreement["methods"]
-    return render_page(
-        "comparison.html",
-        templates=Path(__file__).parent / "templates",
-        agreement=agreement_figure(names, np.array(agreement["ari"])),
-        content=content,
-        command=command,
-        scored=any(row["scores"] for row in rows),
-        method_table=_method_table(rows),
-        n_agreeing=len(names),
-        failures=[(row["method"], row["error"]) for row in rows if row["error"]],
-    )
-
-
-def _method_table(rows: list[dict[str, Any]]) -> Table:
-    from manyview.reporting._page import Column, Table, number
-
     columns = [
         Column(name="Method"),
         number("Seconds", ".1f"),
         Column(name="Cluster sizes", hint="Smallest and largest cluster"),
     ]
-    scored = any(row["scores"] for row in rows)
-    if scored:
-        columns += [number(name, ".1%") for name in SCORES.values()]
-    cells = []
-    for row in rows:
-        found = row["scores"] or {}
-        scores = [found.get(name) for name in SCORES] if scored else []
-        cells.append([row["method"], row["seconds"], row["sizes"] or "failed", *scores])
-    return Table(caption="All methods", columns=tuple(columns), rows=cells)
-
-
-def _write_methods(rows: list[dict[str, Any]], path: Path) -> None:
-    import pandas as pd
-
-    unscored = dict.fromkeys(SCORES)
-    cells = [{**row, **(row["scores"] or unscored)} for row in rows]
-    columns = ["method", "seconds", "sizes", *SCORES, "error"]
-    table = pd.DataFrame(cells, columns=columns, dtype=object)
-    table.to_csv(path, index=False, lineterminator="\n")
-
-
-def _write_agreement(agreement: dict[str, Any], path: Path) -> None:
-    import pandas as pd
-
-    names = agreement["methods"]
-    table = pd.DataFrame(agreement["ari"], names, names)
-    table.to_csv(path, index_label="method", lineterminator="\n")
+    cells = [[row["method"], row["seconds"], row["sizes"] or "failed"] for row in rows]
+    if any(row["scores"] for row in rows):
+        columns += [
+            number(word[0].upper() + word[1:], ".1%")
+            for word in _render.SCORES.values()
+        ]
+        for row, own in zip(rows, cells, strict=True):
+            own += [(row["scores"] or {}).get(name) for name in _render.SCORES]
+    scores = np.array(agreement["ari"])
+    page = render_page(
+        "comparison.html",
+        templates=Path(__file__).parent / "templates",
+        agreement=agreement_figure(agreement["methods"], scores),
+        content=content,
+        command=command,
+        table=Table(caption="All methods", columns=tuple(columns), rows=cells),
+    )
+    return ReportPage(page)

@@ -15,14 +15,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from manyview._extras import import_extra
-from manyview.cli import _render
-from manyview.cli._progress import fit_progress
-from manyview.cli._request import Request
-from manyview.cli._sources import lazy_sources
+from manyview.cli import _render, _sources
+from manyview.cli._options import Request
 from manyview.exceptions import ClusterError
 
 if TYPE_CHECKING:
-    from manyview._typing import IntArray
     from manyview.cli._result import Result
 
 # Methods that run on a cluster, and their estimators in `manyview.distributed`.
@@ -32,24 +29,31 @@ SAMPLE_ROWS = 5000
 CONNECT_SECONDS = 20
 
 
-def check_dask_options(
-    request: Request, method: str, settings: dict[str, Any], counts: range
+def refuse_on_dask(
+    request: Request,
+    method: str,
+    counts: range,
+    settings: dict[str, Any],
+    others: dict[str, Any],
 ) -> None:
     """On a cluster there are two methods, one step, and no reading of other files."""
     refused = {
         "-k": len(counts) > 1,
         "--method": method.lower() not in DASK_METHODS,
         "--assignment": settings.get("assignment") == "sequential",
+        "--outlier-threshold": "outlier_threshold" in settings,
     }
+    refused |= {option: value is not None for option, value in others.items()}
     for field in fields(request):
-        if field.name != "sources":
-            option = f"--{field.name.replace('_', '-')}"
-            refused[option] = getattr(request, field.name) != field.default
+        option = f"--{field.name.replace('_', '-')}"
+        given = getattr(request, field.name) != field.default
+        refused[option] = given and field.name != "sources"
     for option, is_set in refused.items():
         if is_set:
             msg = (
                 "--dask runs graphnsmvc or nsmvc with one number of clusters and "
-                "--assignment majorize, on zarr or parquet with rows in one order."
+                "--assignment majorize, on zarr or parquet with rows in one order. "
+                "Noise, covariates and --write are for fits on this machine."
             )
             raise typer.BadParameter(msg, param_hint=option)
 
@@ -61,9 +65,6 @@ def connect(address: str) -> Iterator[None]:
     # Interrupted, Dask's client leaves tasks behind that would be reported at length.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     local = re.fullmatch(r"local\[(\d+)\]", address)
-    if local is None and "://" not in address:
-        msg = f"{address!r} is neither local[N] nor an address such as tcp://host:8786."
-        raise typer.BadParameter(msg, param_hint="--dask")
     if local is not None:
         with (
             _start_local(distributed, int(local[1])) as cluster,
@@ -71,6 +72,9 @@ def connect(address: str) -> Iterator[None]:
         ):
             yield
         return
+    if "://" not in address:
+        msg = f"{address!r} is neither local[N] nor an address such as tcp://host:8786."
+        raise typer.BadParameter(msg, param_hint="--dask")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
@@ -100,26 +104,28 @@ def _start_local(distributed: Any, n_workers: int) -> Any:
 
 
 def run_on_dask(
+    address: str,
     request: Request,
     method: str,
     settings: dict[str, Any],
-    *,
-    address: str,
     command: str,
 ) -> Result:
     """Fit on a cluster, and explain a random part of the rows on this machine."""
+    import numpy as np
+
     from manyview import distributed
     from manyview.cli._result import Result
     from manyview.datasets import MultiViewData
     from manyview.distributed._inputs import compute_rows
-    from manyview.explain._margins import explain_clustering
 
+    # The step of a cluster has no name.
+    settings.pop("assignment", None)
     estimator = getattr(distributed, DASK_METHODS[method.lower()])(**settings)
-    sources = lazy_sources(request)
+    sources = _sources.lazy_sources(request)
     started = time.perf_counter()
     with connect(address):
         try:
-            with fit_progress(estimator) as on_iteration:
+            with _render.fit_progress(estimator) as on_iteration:
                 estimator.fit(sources, on_iteration=on_iteration)
         except KeyboardInterrupt:
             if estimator.checkpoint is not None:
@@ -127,35 +133,29 @@ def run_on_dask(
             raise
         seconds = time.perf_counter() - started
         model = estimator.to_local()
-        rows = _some_rows(len(model.labels_))
+        n_samples = len(model.labels_)
+        rows = np.arange(n_samples)
+        if n_samples > SAMPLE_ROWS:
+            rng = np.random.default_rng(0)
+            rows = np.sort(rng.choice(n_samples, SAMPLE_ROWS, replace=False))
         views = compute_rows(sources, rows)
     model.learn_spread(views)
     shown = copy.copy(model)
     shown.labels_ = model.labels_[rows]
     shown.joined_pace_ = model.joined_pace_[:, rows]
-    clustering = shown.clustering(views)
     return Result(
-        request=request,
         command=command,
+        method=type(model).__name__,
         seconds=seconds,
         estimator=estimator,
         model=model,
         shown=shown,
+        labels=model.labels_,
         data=MultiViewData(
             name=" + ".join(views),
             views=tuple(views.values()),
             view_names=tuple(views),
             sample_ids=rows.astype(str),
         ),
-        clustering=clustering,
-        explanation=explain_clustering(clustering),
+        clustering=shown.clustering(views),
     )
-
-
-def _some_rows(n_samples: int) -> IntArray:
-    """All rows, or as many as explanations look at."""
-    import numpy as np
-
-    if n_samples <= SAMPLE_ROWS:
-        return np.arange(n_samples)
-    return np.sort(np.random.default_rng(0).choice(n_samples, SAMPLE_ROWS, False))

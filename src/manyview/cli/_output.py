@@ -42,18 +42,17 @@ RESULT_NAMES = frozenset(
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 
-
 # Enough to need room on the disk, where an empty file may find some.
 PROBE_BYTES = 1 << 16
+
+
+class WriteError(OSError):
+    """A result that could not be written; the message says what became of it."""
 
 
 def can_report() -> bool:
     """Whether the packages behind a report are installed."""
     return all(find_spec(name) is not None for name in ("jinja2", "plotly"))
-
-
-class WriteError(OSError):
-    """A result that could not be written; the message says what became of it."""
 
 
 def check_folder(folder: Path, page: str, *, force: bool) -> None:
@@ -65,7 +64,7 @@ def check_folder(folder: Path, page: str, *, force: bool) -> None:
     if folder.is_mount():
         msg = f"{folder} is a mount point and cannot be replaced. Name a folder in it."
         raise DatasetError(msg)
-    check_writable(folder)
+    _try_to_write(folder, "--out")
     if not can_report():
         note(f'There will be no {page}; to get it: pip install "manyview[report]"')
 
@@ -73,11 +72,11 @@ def check_folder(folder: Path, page: str, *, force: bool) -> None:
 def check_file(path: Path, *, force: bool, option: str = "--out") -> None:
     """Refuse a file that cannot be written, before any work is done."""
     _check_new(path, force=force, option=option)
-    check_writable(path, option)
+    _try_to_write(path, option)
 
 
-def check_writable(path: Path, option: str = "--out") -> None:
-    """Try to write beside `path`, or as near to it as folders are there."""
+def _try_to_write(path: Path, option: str) -> None:
+    """Write something beside `path`, or as near to it as folders are there."""
     near = path.absolute().parent
     while not near.exists():
         near = near.parent
@@ -105,12 +104,8 @@ def _check_free(folder: Path, *, force: bool) -> None:
     if folder.is_file():
         msg = f"{folder} is a file; --out names a folder to make."
         raise DatasetError(msg)
-    if not folder.exists():
-        return
-    found = {path.name for path in folder.iterdir()}
-    if not found:
-        return
-    if not force:
+    found = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if found and not force:
         msg = (
             f"{folder} exists and is not empty. Choose another --out, or add --force "
             "to replace an earlier result."
@@ -123,35 +118,6 @@ def _check_free(folder: Path, *, force: bool) -> None:
             "results only. Choose another --out."
         )
         raise DatasetError(msg)
-
-
-@contextmanager
-def new_folder(folder: Path, *, force: bool) -> Iterator[Path]:
-    """A folder to fill that takes its name only when all of it is written.
-
-    What was written before an error of the system stays beside it, and the message
-    says where.
-    """
-    _check_free(folder, force=force)
-    folder = folder.resolve()
-    mark = uuid.uuid4().hex[:8]
-    part = folder.parent / f"{folder.name}.{mark}.part"
-    old = folder.parent / f".{folder.name}.{mark}.old"
-    try:
-        with writing(folder):
-            part.mkdir()
-            yield part
-            if folder.exists():
-                folder.rename(old)
-            part.rename(folder)
-    except BaseException as error:
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        if isinstance(error, WriteError):
-            raise _what_is_left(part, error) from error
-        shutil.rmtree(part, ignore_errors=True)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager
@@ -168,16 +134,39 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_folder(folder: Path, writers: Writers, *, force: bool) -> list[str]:
-    """Write the files of a result, each by what takes its path; their names."""
-    with new_folder(folder, force=force) as part:
-        for name, write in writers.items():
-            try:
+    """Write the files of a result, each by what takes its path; their names.
+
+    The folder takes its name only when all of it is written. Files that were written
+    before an error of the system stay beside it, and the message says where.
+    """
+    _check_free(folder, force=force)
+    folder = folder.resolve()
+    mark = uuid.uuid4().hex[:8]
+    part = folder.parent / f"{folder.name}.{mark}.part"
+    old = folder.parent / f".{folder.name}.{mark}.old"
+    written: list[str] = []
+    try:
+        with writing(folder):
+            part.mkdir()
+            for name, write in writers.items():
                 with writing(Path(name)):
                     write(part / name)
-            except WriteError:
-                # No remains of a file that could not be written.
-                (part / name).unlink(missing_ok=True)
-                raise
+                written.append(name)
+            if folder.exists():
+                folder.rename(old)
+            part.rename(folder)
+    except BaseException as error:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        if not written or not isinstance(error, WriteError):
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        # No remains of a file that could not be written.
+        for name in set(writers).difference(written):
+            (part / name).unlink(missing_ok=True)
+        msg = f"{error} What was written is in {part}: {', '.join(sorted(written))}."
+        raise WriteError(msg) from error
+    shutil.rmtree(old, ignore_errors=True)
     return sorted(writers)
 
 
@@ -185,15 +174,6 @@ def write_json(path: Path, content: Any) -> None:
     """A file of JSON, to be read by people too."""
     text = json.dumps(content, indent=2, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
-
-
-def _what_is_left(part: Path, error: OSError) -> WriteError:
-    """The error with the place of what was written before it."""
-    written = sorted(path.name for path in part.iterdir()) if part.exists() else []
-    if not written:
-        shutil.rmtree(part, ignore_errors=True)
-        return WriteError(str(error))
-    return WriteError(f"{error} What was written is in {part}: {', '.join(written)}.")
 
 
 @contextmanager

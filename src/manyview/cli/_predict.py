@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manyview.cli import _options as opt
-from manyview.cli import _output, _render
-from manyview.cli._request import Request, take_request
-from manyview.cli._sources import as_views, load_sources, sample_names
+from manyview.cli import _output, _render, _sources
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 
 # Missing cells are filled in if the model knows how.
-@partial(take_request, without=["missing"])
+@partial(opt.take_request, without=["missing"])
 def predict_command(
     *,
     model: Annotated[
@@ -35,7 +33,7 @@ def predict_command(
         Path | None,
         opt.output_option("--out", "-o", help="File to write; stdout by default."),
     ] = None,
-    request: Request,
+    request: opt.Request,
     as_json: opt.AsJson = False,
     force: opt.Force = False,
     _debug: opt.Debug = False,
@@ -60,53 +58,50 @@ def predict_command(
     from manyview._model_file import load_imputer, load_model
     from manyview.metrics._scores import all_scores
 
-    file_path = None if as_json or str(out) == "-" else out
-    if file_path is not None:
-        _output.check_file(file_path, force=force)
+    path = None if as_json or str(out) == "-" else out
+    if path is not None:
+        _output.check_file(path, force=force)
     fitted, imputer = load_model(model), load_imputer(model)
-    data = load_sources(request, holes=True)
+    data, _ = _sources.load_sources(request, holes=True)
     if request.encode is not None:
         data = match_text(data, fitted)
-    views = as_views(data)
-    if imputer is None:
-        _refuse_holes(data)
-    else:
+    views: Any = _sources.as_views(data)
+    if imputer is not None:
         views = imputer.transform(views)
+    else:
+        _refuse_holes(views)
     assigned = fitted.assign(views)
     # Numbers of the fit: clusters of one name are one for their confidence only.
     clusters = np.where(assigned.noise, -1, assigned.assigned)
-    confidence = assigned.confidence
-    renamed = hasattr(fitted, "cluster_names_")
-    cluster_names = fitted.named_labels(clusters).tolist() if renamed else None
-    names = sample_names(data)
+    names = None
+    if hasattr(fitted, "cluster_names_"):
+        names = fitted.named_labels(clusters).tolist()
     if as_json:
         content = {
-            "samples": names,
+            "samples": _sources.sample_names(data),
             "clusters": clusters.tolist(),
-            "names": cluster_names,
-            "confidence": confidence.round(4).tolist(),
+            **({} if names is None else {"names": names}),
+            "confidence": assigned.confidence.round(4).tolist(),
             "scores": all_scores(data.target, clusters),
         }
-        if not renamed:
-            del content["names"]
         _render.as_json(content)
         return
     write_labels = partial(
         _output.write_labels,
-        sample_ids=names,
+        sample_ids=_sources.sample_names(data),
         labels=clusters,
-        confidence=confidence,
-        cluster_names=cluster_names,
+        confidence=assigned.confidence,
+        cluster_names=names,
     )
-    if file_path is None:
+    if path is None:
         write_labels(sys.stdout)
         return
     with (
         _output.labels_on_stdout(write_labels),
-        _output.new_file(file_path, force=force) as file,
+        _output.new_file(path, force=force) as file,
     ):
         write_labels(file)
-    _render.line(f"Written to {out}: {len(names):,} samples.")
+    _render.line(f"Written to {path}: {data.n_samples:,} samples.")
 
 
 def match_text(data: MultiViewData, fitted: Any) -> MultiViewData:
@@ -116,11 +111,9 @@ def match_text(data: MultiViewData, fitted: Any) -> MultiViewData:
     from manyview.datasets._encode import match_one_hot
 
     known = dict(zip(fitted.view_names_, fitted._layout.feature_names, strict=True))
-    if not data.feature_names:
-        return data
     views: list[Any] = list(data.views)
     features = list(data.feature_names)
-    for v, name in enumerate(data.view_names):
+    for v, name in enumerate(data.view_names if features else ()):
         # Only tables hold text, and tables are dense.
         if known.get(name) is None or not isinstance(views[v], np.ndarray):
             continue
@@ -133,13 +126,11 @@ def match_text(data: MultiViewData, fitted: Any) -> MultiViewData:
     return replace(data, views=tuple(views), feature_names=tuple(features))
 
 
-def _refuse_holes(data: MultiViewData) -> None:
+def _refuse_holes(views: dict[str, Any]) -> None:
     from manyview._views import check_views
     from manyview.impute import count_holes
 
-    counts = count_holes(check_views(as_views(data), holes=True))
-    if counts:
-        name, count = next(iter(counts.items()))
+    for name, count in count_holes(check_views(views, holes=True)).items():
         msg = (
             f"View {name!r} lacks {count} cells in rows that have others, and the "
             "model was fitted without --missing impute. Fit it with that option, or "

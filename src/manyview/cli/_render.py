@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -11,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from rich.console import JustifyMethod
+    from manyview._results import IterationRecord
 
 # Results go to stdout, everything about the run to stderr. Both follow NO_COLOR and
 # drop colours when they are not a terminal.
@@ -26,8 +28,6 @@ CONTROLS = {
     if chr(code) not in "\t\n"
 }
 
-LEFT: JustifyMethod = "left"
-RIGHT: JustifyMethod = "right"
 BAR_WIDTH = 24
 MOST_CLUSTERS_SHOWN = 20
 # Scores by name, and what they are called.
@@ -95,25 +95,30 @@ def summary(content: dict[str, Any], console: Console) -> None:
     _clusters(content["clusters"], console)
     _views(content["views"], console)
     if content["scores"] is not None:
-        _scores(content["scores"], console)
+        text = Text("\n")
+        for name, word in SCORES.items():
+            text.append(f"{word} ", style="dim")
+            text.append(f"{content['scores'][name]:.1%}   ", style="bold green")
+        console.print(text)
 
 
 def _table(
     console: Console,
-    columns: Sequence[tuple[str, JustifyMethod]],
+    columns: Sequence[str],
     rows: Iterable[Sequence[str | Text]],
     gap: int = 2,
 ) -> None:
+    """A table by its headings; a column whose heading starts with > is flush right."""
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
-    for name, justify in columns:
-        table.add_column(name, justify=justify, no_wrap=True)
+    for name in columns:
+        justify: Any = "right" if name.startswith(">") else "left"
+        table.add_column(name.lstrip(">"), justify=justify, no_wrap=True)
     for row in rows:
         table.add_row(*row)
     console.print(table)
 
 
 def _clusters(clusters: Sequence[dict[str, Any]], console: Console) -> None:
-    columns = [("cluster", RIGHT), ("samples", RIGHT), ("", LEFT), ("confidence", LEFT)]
     largest = max(1, *(cluster["size"] for cluster in clusters))
     rows = [
         (
@@ -125,7 +130,7 @@ def _clusters(clusters: Sequence[dict[str, Any]], console: Console) -> None:
         for cluster in clusters[:MOST_CLUSTERS_SHOWN]
     ]
     console.print()
-    _table(console, columns, rows)
+    _table(console, [">cluster", ">samples", "", "confidence"], rows)
     hidden = len(clusters) - MOST_CLUSTERS_SHOWN
     if hidden > 0:
         line(f"... and {hidden} more", console)
@@ -133,10 +138,7 @@ def _clusters(clusters: Sequence[dict[str, Any]], console: Console) -> None:
 
 def _views(views: Sequence[dict[str, Any]], console: Console) -> None:
     weighted = views[0]["weight"] is not None
-    columns = [("view", LEFT), ("features", RIGHT)]
-    if weighted:
-        columns += [("weight", RIGHT), ("", LEFT)]
-    columns += [("unexplained", RIGHT), ("agrees", RIGHT)]
+    weights = [">weight", ""] if weighted else []
     rows = []
     for view in views:
         row: list[str | Text] = [Text(visible(view["name"])), f"{view['n_features']:,}"]
@@ -145,15 +147,7 @@ def _views(views: Sequence[dict[str, Any]], console: Console) -> None:
             row += [f"{view['weight']:.0%}", Text(blocks, style="yellow")]
         rows.append([*row, f"{view['unexplained']:.0%}", f"{view['agreement']:.0%}"])
     console.print()
-    _table(console, columns, rows)
-
-
-def _scores(scores: dict[str, float], console: Console) -> None:
-    text = Text("\n")
-    for name, word in SCORES.items():
-        text.append(f"{word} ", style="dim")
-        text.append(f"{scores[name]:.1%}   ", style="bold green")
-    console.print(text)
+    _table(console, ["view", ">features", *weights, ">unexplained", ">agrees"], rows)
 
 
 def _choice(choice: dict[str, Any], console: Console) -> None:
@@ -165,7 +159,7 @@ def _choice(choice: dict[str, Any], console: Console) -> None:
         blocks = Text(bar(weakest, console), style=color)
         rows.append((Text(str(k), style), Text(f"{weakest:.2f}{mark}", style), blocks))
     console.print()
-    _table(console, [("k", RIGHT), ("weakest cluster", LEFT), ("", LEFT)], rows)
+    _table(console, [">k", "weakest cluster", ""], rows)
     if not choice["reached"]:
         line(
             f"No number of clusters is stable (none reaches {choice['threshold']}); "
@@ -176,7 +170,6 @@ def _choice(choice: dict[str, Any], console: Console) -> None:
 
 def datasets(rows: Sequence[dict[str, Any]]) -> None:
     """The known data sets."""
-    columns = [("name", LEFT), ("samples", RIGHT), ("classes", RIGHT)]
     cells = [
         (
             Text(row["name"], style="bold"),
@@ -187,15 +180,15 @@ def datasets(rows: Sequence[dict[str, Any]]) -> None:
         )
         for row in rows
     ]
-    _table(out, [*columns, ("views", LEFT), ("where", LEFT)], cells)
+    _table(out, ["name", ">samples", ">classes", "views", "where"], cells)
 
 
-def facts(pairs: Sequence[tuple[str, str]]) -> None:
+def facts(values: dict[str, str]) -> None:
     """Names and values in two columns."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in pairs:
+    for name, value in values.items():
         table.add_row(Text(visible(name)), Text(visible(value)))
     out.print(table)
 
@@ -204,9 +197,7 @@ def comparison(content: dict[str, Any]) -> None:
     """The result of ``manyview compare``."""
     methods = content["methods"]
     scored = any(row["scores"] for row in methods)
-    columns = [("method", LEFT), ("seconds", RIGHT), ("sizes", LEFT)]
-    if scored:
-        columns += [(word, RIGHT) for word in SCORES.values()]
+    words = [f">{word}" for word in SCORES.values()] if scored else []
     rows = []
     for row in methods:
         if row["error"] is not None:
@@ -214,7 +205,7 @@ def comparison(content: dict[str, Any]) -> None:
             continue
         scores = [f"{row['scores'][name]:.1%}" for name in SCORES] if scored else []
         rows.append([row["method"], f"{row['seconds']:.1f}", row["sizes"], *scores])
-    _table(out, columns, rows)
+    _table(out, ["method", ">seconds", "sizes", *words], rows)
     for row in methods:
         if row["error"] is not None:
             line(f"{row['method']} failed: {row['error']}")
@@ -225,7 +216,7 @@ def comparison(content: dict[str, Any]) -> None:
 def _agreement(agreement: dict[str, Any]) -> None:
     line("\nAgreement between methods (adjusted Rand index)\n")
     names = agreement["methods"]
-    columns = [("", LEFT), *((str(i + 1), RIGHT) for i in range(len(names)))]
+    columns = ["", *(f">{i + 1}" for i in range(len(names)))]
     rows = []
     for i, (name, values) in enumerate(zip(names, agreement["ari"], strict=True)):
         # Rounded before it is written: no method agrees by -0.00 with another.
@@ -233,3 +224,60 @@ def _agreement(agreement: dict[str, Any]) -> None:
         rows.append([f"{i + 1} {name}", *cells])
     # Narrow enough for a dozen methods in 80 columns.
     _table(out, columns, rows, gap=1)
+
+
+@contextmanager
+def progress_bar(title: str, total: int | None = None) -> Iterator[Any]:
+    """Draw a bar on stderr, if that is a terminal; yields what updates it."""
+    if not err.is_terminal:
+        yield lambda **_: None
+        return
+    from rich import progress
+
+    columns = (
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=24),
+        progress.TextColumn("{task.fields[state]}", markup=False),
+        progress.TimeElapsedColumn(),
+    )
+    with progress.Progress(*columns, console=err, transient=True) as bar:
+        yield partial(bar.update, bar.add_task(title, total=total, state=""))
+
+
+@contextmanager
+def fit_progress(estimator: Any) -> Iterator[Callable[[int, IterationRecord], None]]:
+    """A callback for `fit` that shows restart, pace, iteration and objective."""
+    from manyview._results import PaceRecord
+
+    settings = estimator.get_params()
+    n_restarts, n_stages = settings.get("n_init", 1), settings.get("n_paces", 1)
+    with progress_bar("Preparing", n_restarts * n_stages) as update:
+        update(state="the first run compiles")
+
+        def tell(restart: int, record: IterationRecord) -> None:
+            word = "pace" if isinstance(record, PaceRecord) else "stage"
+            parts = [
+                f"restart {restart + 1}/{n_restarts}",
+                f"{word} {record.stage}/{n_stages}",
+                f"iteration {record.iteration}",
+                f"objective {record.objective:.5g}",
+            ]
+            update(
+                description="Clustering",
+                completed=restart * n_stages + min(record.stage, n_stages) - 1,
+                state=" · ".join(parts),
+            )
+
+        yield tell
+
+
+@contextmanager
+def choice_progress() -> Iterator[Callable[[int, int], None]]:
+    """A callback for `choose_n_clusters`."""
+    with progress_bar("Choosing the number of clusters") as update:
+
+        def tell(n_done: int, n_fits: int) -> None:
+            update(completed=n_done, total=n_fits, state=f"fit {n_done}/{n_fits}")
+
+        yield tell

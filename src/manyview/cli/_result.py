@@ -1,56 +1,61 @@
-"""What ``manyview cluster`` found, for the screen, the files and the report."""
+"""What a clustering of users' data is, for the screen, the files and the report."""
 
 from __future__ import annotations
 
-import dataclasses
 import platform
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from importlib.metadata import version
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from manyview._typing import IntArray
 from manyview._version import __version__
 from manyview.cli import _output
-from manyview.cli._covariates import Covariates
-from manyview.cli._request import Request
-from manyview.cli._sources import imputed_words, sample_names, title_of
+from manyview.cli._options import Request
+from manyview.cli._sources import Covariates, imputed_words, sample_names, title_of
 from manyview.cluster._clustering import Clustering
 from manyview.datasets import MultiViewData
 from manyview.explain import Explanation, associate
+from manyview.explain._margins import explain_clustering
 from manyview.metrics._scores import all_scores
 from manyview.model_selection import ClusterCountChoice
 
 if TYPE_CHECKING:
     from manyview.impute import ViewImputer
-    from manyview.reporting._report import ReportOptions
+    from manyview.reporting import ReportPage
 
 FORMAT = 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
-    """One run of ``manyview cluster``.
+    """Clusters that ``manyview cluster`` has found, or that its folder holds.
 
-    estimator : what was fitted. model : the same on this machine, with all labels.
+    estimator : what was fitted. model : the same on this machine, with all samples;
+    None where only labels are left. method : its name. labels : of all samples.
     data, clustering, explanation : the samples that explanations and the report are
     about: all, or a random part of those on a Dask cluster. shown : `model` with the
     attributes of these samples only.
     """
 
-    request: Request
     command: str
-    seconds: float
+    method: str
     estimator: Any
     model: Any
     shown: Any
+    labels: IntArray
     data: MultiViewData
     clustering: Clustering
-    explanation: Explanation
     choice: ClusterCountChoice | None = None
     imputer: ViewImputer | None = None
     covariates: Covariates | None = None
+    seconds: float = 0.0
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        return explain_clustering(self.clustering)
 
     @property
     def imputed(self) -> dict[str, int]:
@@ -58,95 +63,79 @@ class Result:
         return {} if self.imputer is None else self.imputer.n_imputed_
 
     @property
-    def n_samples(self) -> int:
-        return len(self.model.labels_)
-
-    @property
     def is_part(self) -> bool:
         """Whether explanations are about some of the samples only."""
-        return self.data.n_samples < self.n_samples
+        return self.data.n_samples < len(self.labels)
 
     def write_labels(self, file: IO[str]) -> None:
         """All labels as CSV."""
+        named = hasattr(self.model, "cluster_names_")
         _output.write_labels(
             file,
-            range(self.n_samples) if self.is_part else sample_names(self.data),
-            self.model.labels_,
+            range(len(self.labels)) if self.is_part else sample_names(self.data),
+            self.labels,
             None if self.is_part else self.explanation.confidence,
+            cluster_names=self.model.named_labels().tolist() if named else None,
             view_names=self.data.view_names,
             joined_pace=getattr(self.model, "joined_pace_", None),
         )
 
-    def save_labels(self, path: Path) -> None:
-        """All labels as a CSV file."""
-        with path.open("w", encoding="utf-8", newline="") as file:
-            self.write_labels(file)
-
-    def summarise(self) -> dict[str, Any]:
+    def summarise(self, request: Request) -> dict[str, Any]:
         """The run as JSON values."""
         data, params = self.data, self.estimator.get_params()
         summary = {
             "format": FORMAT,
             "manyview": __version__,
             "command": self.command,
-            "request": dataclasses.asdict(self.request.resolved()),
+            "request": asdict(request.resolved()),
             "method": type(self.estimator).__name__,
             "params": {name: _plain(value) for name, value in params.items()},
             "n_clusters": int(self.estimator.n_clusters),
             "seconds": round(self.seconds, 3),
             "data": {
                 "name": title_of(data),
-                "n_samples": self.n_samples,
+                "n_samples": len(self.labels),
                 "source": data.source,
                 "license": data.license,
             },
             "imputed": None if self.imputer is None else self.imputed,
             "clusters": self._clusters(),
             "views": self._views(),
-            "scores": all_scores(data.target, self.model.labels_),
-            "choice": None if self.choice is None else dataclasses.asdict(self.choice),
+            "scores": all_scores(data.target, self.labels),
+            "choice": None if self.choice is None else asdict(self.choice),
             "versions": {
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("numpy", "scikit-learn", "numba")},
             },
         }
         if self.covariates is not None:
-            summary["covariates"] = self.covariates.describe()
-            summary["associations"] = self._associations(self.covariates)
+            path, survival = self.covariates.path, self.covariates.survival
+            summary["covariates"] = {
+                "file": str(path.resolve()),
+                "survival": survival and ",".join(survival),
+            }
+            found = associate(
+                self.explanation.labels,
+                self.covariates.frame,
+                survival=survival,
+                n_clusters=len(self.explanation.cluster_names),
+            )
+            summary["associations"] = [
+                {name: _known(value) for name, value in asdict(one).items()}
+                for one in found
+            ]
         if self.is_part:
             what = "confidence, agreement and the report"
             summary["sample"] = {"n_samples": data.n_samples, "for": what}
         return summary
 
-    def _associations(self, covariates: Covariates) -> list[dict[str, Any]]:
-        found = associate(
-            self.explanation.labels,
-            covariates.frame,
-            survival=covariates.survival,
-            n_clusters=len(self.explanation.cluster_names),
-        )
-        return [
-            {
-                name: None if value != value else value
-                for name, value in dataclasses.asdict(one).items()
-            }
-            for one in found
-        ]
-
     def _clusters(self) -> list[dict[str, Any]]:
-        labels = self.model.labels_
-        sizes = np.bincount(labels[labels >= 0])
-        found = self.explanation.cluster_confidence
         # NaN for a cluster without samples, or with none that is shown.
-        confidence = np.full(len(sizes), np.nan)
-        confidence[: len(found)] = found
+        confidence = self.explanation.cluster_confidence
+        sizes = np.bincount(self.labels[self.labels >= 0], minlength=len(confidence))
         return [
-            {
-                "cluster": cluster,
-                "size": int(sizes[cluster]),
-                "confidence": None if np.isnan(mean) else float(mean),
-            }
-            for cluster, mean in enumerate(confidence)
+            {"cluster": c, "size": int(sizes[c]), "confidence": _known(float(mean))}
+            for c, mean in enumerate(confidence)
         ]
 
     def _views(self) -> list[dict[str, Any]]:
@@ -165,46 +154,50 @@ class Result:
             for v, name in enumerate(explanation.view_names)
         ]
 
+    def page(self) -> ReportPage:
+        """The report."""
+        from manyview.reporting._report import ReportOptions, make_report
 
-def report_options(
-    data: MultiViewData,
-    *,
-    command: str,
-    choice: ClusterCountChoice | None,
-    imputer: ViewImputer | None,
-    covariates: Covariates | None,
-    n_samples: int,
-) -> ReportOptions:
-    """What a report on this data, maybe a part of all samples, says beyond them."""
-    from manyview.reporting._report import ReportOptions
+        data, title, part = self.data, title_of(self.data), ""
+        if self.is_part:
+            some, every = f"{data.n_samples:,}", f"{len(self.labels):,}"
+            title += f" (a sample of {some} of {every} rows)"
+            part = f"{some} rows drawn at random from {every}"
+        about = {
+            "this page shows": part,
+            "about": data.description,
+            "source": data.source,
+            "licence": data.license,
+            "missing cells": self.imputer and imputed_words(self.imputer),
+        }
+        options = ReportOptions(
+            title=title,
+            sample_ids=sample_names(data),
+            feature_names=data.feature_names or None,
+            target=data.target,
+            target_names=data.target_names,
+            command=self.command,
+            provenance=[(name, text) for name, text in about.items() if text],
+            choice=self.choice,
+            covariates=None if self.covariates is None else self.covariates.frame,
+            survival=None if self.covariates is None else self.covariates.survival,
+        )
+        return make_report(
+            self.clustering,
+            options,
+            method=self.method,
+            estimator=self.shown,
+            explanation=self.explanation,
+        )
 
-    title, part = title_of(data), ""
-    if data.n_samples < n_samples:
-        some, every = f"{data.n_samples:,}", f"{n_samples:,}"
-        title += f" (a sample of {some} of {every} rows)"
-        part = f"{some} rows drawn at random from {every}"
-    about = {
-        "this page shows": part,
-        "about": data.description,
-        "source": data.source,
-        "licence": data.license,
-        "missing cells": "" if imputer is None else imputed_words(imputer),
-    }
-    return ReportOptions(
-        title=title,
-        sample_ids=sample_names(data),
-        feature_names=data.feature_names or None,
-        target=data.target,
-        target_names=data.target_names,
-        command=command,
-        provenance=[(name, text) for name, text in about.items() if text],
-        choice=choice,
-        covariates=None if covariates is None else covariates.frame,
-        survival=None if covariates is None else covariates.survival,
-    )
+
+def _known(value: Any) -> Any:
+    """The value, or None for NaN, which JSON does not have."""
+    return None if value != value else value
 
 
 def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return str(value)
