@@ -51,6 +51,7 @@ def test_escape_can_be_undone(name):
         (("request",), [], "no sound 'request'"),
         (("request", "sources"), [1], "no sound 'sources'"),
         (("request", "sources"), None, "no sound 'sources'"),
+        (("request", "sources"), [], "sources is empty"),
         (("request", "variables"), 3, "no sound 'variables'"),
         (("request", "align"), None, "no sound 'align'"),
         (("request", "ids"), [1], "no sound 'ids'"),

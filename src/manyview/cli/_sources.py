@@ -90,7 +90,7 @@ def _read(request: Request, *, holes: bool) -> MultiViewData:
     del options["sources"]
     if any(name is not None for name, _ in paths):
         data = read_views(_by_name(paths), **options)
-    elif len(paths) > 1:
+    elif len(paths) != 1:
         data = read_views([path for _, path in paths], **options)
     else:
         data = read_views(paths[0][1], **options)
