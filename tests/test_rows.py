@@ -9,7 +9,12 @@ import manyview._rows._base
 import manyview._rows._dense
 import manyview._rows._open
 from manyview import NSMVC, CoTrain, GraphNSMVC
-from manyview._rows import compact_views, mean_and_scatter, open_views
+from manyview._rows import (
+    compact_views,
+    distances_between,
+    mean_and_scatter,
+    open_views,
+)
 from manyview._scaling import ViewScale, learn_scales
 from manyview._views import check_views
 
@@ -153,6 +158,20 @@ def test_a_scale_learned_without_the_missing_rows_leaves_them_out():
     assert rows.present.sum() == 32
     assert_allclose(rows.mean, 0.0, atol=1e-12)
     assert_allclose(rows.dense_rows(np.arange(0, 40, 5)), 0.0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_between_points_are_their_definition(form, dtype):
+    points = make_view(missing=False).astype(dtype).astype(np.float64)
+    expected = ((points[:, None] - points) ** 2).sum(axis=2)
+    # Rounded to grains of at most so much.
+    grain = 2.0**14 * np.finfo(dtype).eps * 20 * expected.max()
+    found = distances_between(form(points), np.dtype(dtype))
+    assert_allclose(found, expected, atol=grain)
+    rows, every = opened(form(points), PLAIN), slice(0, 40)
+    block = rows.read(every, rows.buffer(40))
+    assert_allclose(rows.distances_to(block, every, form(points)), found, atol=grain)
 
 
 def words(n_samples=300, n_features=400, dtype=float):

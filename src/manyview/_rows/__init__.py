@@ -9,6 +9,7 @@ from manyview._rows._base import (
     PreparedCenters,
     RowIndex,
     Rows,
+    distances_between,
     mean_and_scatter,
     n_rows,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "RowIndex",
     "Rows",
     "compact_views",
+    "distances_between",
     "mean_and_scatter",
     "n_rows",
     "open_views",

@@ -217,6 +217,17 @@ def product_error(dtype: np.dtype[Any], n_features: int) -> float:
     return max(expanded, 2 * kernels.DIRECT_ERROR)
 
 
+def distances_between(points: Points, dtype: np.dtype[Any]) -> FloatArray:
+    """Squared distances (n_points, n_points), rounded as in `Rows.distances_to`."""
+    values = points.astype(dtype, copy=False)
+    # A product with itself takes half the time of one with a copy.
+    products = values @ values.T
+    if not isinstance(products, np.ndarray):
+        products = products.toarray()
+    sq_norms = np.asarray((points**2).sum(axis=1), dtype=np.float64)
+    return rounded_distances(products, sq_norms, points, dtype)
+
+
 def rounded_distances(
     products: FloatArray, sq_norms: FloatArray, points: Points, dtype: np.dtype[Any]
 ) -> FloatArray:

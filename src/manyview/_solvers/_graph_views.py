@@ -25,7 +25,7 @@ from manyview._numerics._diffusion import (
 )
 from manyview._numerics._gram import Points
 from manyview._numerics._graphs import unit_rows
-from manyview._rows import Rows
+from manyview._rows import Rows, distances_between
 from manyview._scaling import ViewScale
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, row_blocks
@@ -299,8 +299,7 @@ def _draft(
     if len(rows) < 2:
         return None
     points = view.points(drawn[rows])
-    block = view.read(drawn[rows], view.buffer(len(rows)))
-    distances = view.distances_to(block, drawn[rows], points)
+    distances = distances_between(points, view.precision)
     np.fill_diagonal(distances, 0.0)
     equals = np.empty(len(rows), dtype=np.intp)
     _anchors.first_equals(distances, equals)

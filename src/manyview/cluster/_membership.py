@@ -101,9 +101,12 @@ class Measured:
         A sample may have another label than the nearest cluster, if centres are equally
         near or the fit was stopped: its own cluster then gets the largest membership.
         """
-        from scipy.special import softmax
-
-        membership = np.asarray(softmax(-self.scores / spread.temperature, axis=1))
+        # In place: these are as many numbers as samples times clusters.
+        nearest: FloatArray = self.scores.min(axis=1, keepdims=True)
+        membership = nearest - self.scores
+        membership /= spread.temperature
+        np.exp(membership, out=membership)
+        membership /= membership.sum(axis=1, keepdims=True)
         odd = np.flatnonzero(membership.argmax(axis=1) != self.labels)
         if odd.size:
             part = membership[odd]
