@@ -13,11 +13,8 @@ from manyview import GraphNSMVC
 from manyview._numerics._diffusion import diffusion_vectors
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
-from manyview._solvers._graph_views import (
-    learn_graphs,
-    place,
-    usable_views,
-)
+from manyview._solvers._graph_learning import learn_graphs
+from manyview._solvers._graph_views import place, usable_views
 from manyview._views import check_views
 from manyview.metrics import clustering_accuracy
 from tests import reference_graph_views as reference

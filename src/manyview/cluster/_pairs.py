@@ -49,7 +49,7 @@ class PairwiseClusterer(BaseMultiViewClusterer):
 
     def _draw_anchors(self, n_samples: int) -> IntArray | None:
         """Samples that all are compared with; None where all pairs are."""
-        from manyview._solvers._graph_views import draw_anchors
+        from manyview._solvers._graph_learning import draw_anchors
 
         if not isinstance(self.n_anchors, str):
             n_anchors = self.n_anchors

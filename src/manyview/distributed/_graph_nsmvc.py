@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from manyview._random import random_source
-from manyview._solvers._graph_views import draw_anchors
+from manyview._solvers._graph_learning import draw_anchors
 from manyview.cluster import NSMVC, GraphNSMVC
 from manyview.distributed import _blocks, _data
 from manyview.distributed._data import DaskRows

@@ -227,7 +227,8 @@ def learn_view_graphs(
     **options: Any,
 ) -> tuple[GraphModel, Placement | None]:
     """Graphs of views and where they put the samples; options of `learn_graphs`."""
-    from manyview._solvers._graph_views import learn_graphs, usable_views
+    from manyview._solvers._graph_learning import learn_graphs
+    from manyview._solvers._graph_views import usable_views
 
     # Products with a vector are too small to share between threads.
     with one_blas_thread():
