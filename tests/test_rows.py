@@ -228,6 +228,7 @@ def test_labels_do_not_depend_on_how_zeros_are_stored(method, monkeypatch):
 def large(monkeypatch):
     """Every view counts as a large one: never copied, products in single precision."""
     monkeypatch.setattr(manyview._rows._base, "KEEP_SCALED_BYTES", 0)
+    monkeypatch.setattr(manyview._rows._base, "SMALL_VIEW", 0)
     monkeypatch.setattr(manyview._rows._base, "ALWAYS_DIRECT_BELOW", 0)
     monkeypatch.setattr(manyview._rows._dense, "SMALLEST_ROUNDED", 0)
 

@@ -16,6 +16,9 @@ from manyview._typing import BoolArray, FloatArray, IntArray
 
 # Views up to this size are scaled once and kept.
 KEEP_SCALED_BYTES = 32 << 20
+# Views of up to this many values are worked on in double precision, so that their
+# labels do not depend on their dtype. Larger ones would take three times their memory.
+SMALL_VIEW = 1 << 21
 # Below this many samples all distances are taken by differences: a single sample then
 # weighs enough in the objective for most decisions to need exact distances anyway.
 ALWAYS_DIRECT_BELOW = 256

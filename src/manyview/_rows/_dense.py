@@ -81,9 +81,7 @@ class DenseRows(Rows):
         n_samples: int,
     ) -> None:
         self.n_samples, self.n_features = array.shape
-        # Small views are worked on in double precision, so that their labels do not
-        # depend on their dtype.
-        large = n_samples * self.n_features > _base.KEEP_SCALED_BYTES // 8
+        large = n_samples * self.n_features > _base.SMALL_VIEW
         single = array.dtype in (np.float32, np.float16) and scale.fits_float32
         self.precision = np.dtype(np.float32 if single and large else np.float64)
         self.present = present

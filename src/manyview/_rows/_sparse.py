@@ -48,7 +48,7 @@ class SparseRows(Rows):
         self.present = present
         self._offset = scale.shift * scale.factor
         share = self.n_samples / n_samples
-        large = matrix.nnz > share * _base.KEEP_SCALED_BYTES // 8
+        large = matrix.nnz > share * _base.SMALL_VIEW
         dtype = matrix.dtype if large else np.dtype(np.float64)
         data = _scaled_entries(matrix, present, scale).astype(dtype, copy=False)
         # As kernels take them: stored values, their columns, row boundaries.
