@@ -31,33 +31,56 @@ SMALLEST_REST = 1e-3
 SMALLEST_WIDTH = 0.1
 
 
+# Minima of numbers are the same in any order, which lets them be taken by fours.
+@kernel(fastmath={"nnan", "nsz", "reassoc"})
+def _enough(row: FloatArray, n_wanted: int) -> float:
+    """A number that at least `n_wanted` entries do not exceed, and few more.
+
+    The largest of the minima of so many stretches of the row.
+    """
+    size = len(row) // n_wanted
+    limit = -np.inf
+    for stretch in range(n_wanted):
+        smallest = np.inf
+        for a in range(stretch * size, (stretch + 1) * size):
+            smallest = min(smallest, row[a])
+        limit = max(limit, smallest)
+    return limit
+
+
 @kernel()
 def nearest_anchors(
-    distances: FloatArray,
-    anchors: IntArray,
-    out_nearest: IntArray,
-    out_distances: FloatArray,
+    distances: FloatArray, out_nearest: IntArray, out_distances: FloatArray
 ) -> None:
     """The nearest anchors of each row, ascending; of equally near ones the first.
 
-    anchors : (n_anchors,), columns of `distances`; both outputs (n_rows, n_nearest).
+    distances : (n_rows, n_anchors); both outputs (n_rows, n_nearest).
     """
+    n_rows, n_anchors = distances.shape
     n_nearest = out_nearest.shape[1]
-    for i in range(len(distances)):
-        found, limit = 0, np.inf
-        for a in range(len(anchors)):
-            distance = distances[i, anchors[a]]
-            if found == n_nearest and not distance < limit:
+    candidates = np.empty(n_anchors + 1, dtype=np.int32)
+    for i in range(n_rows):
+        row, nearest, found = distances[i], out_nearest[i], out_distances[i]
+        limit = _enough(row, n_nearest)
+        # Without a branch: few anchors are candidates, and which ones is hard to guess.
+        n_candidates = 0
+        for a in range(n_anchors):
+            candidates[n_candidates] = a
+            n_candidates += row[a] <= limit
+        n_found = 0
+        for a in candidates[:n_candidates]:
+            distance = row[a]
+            if n_found < n_nearest:
+                place = n_found
+                n_found += 1
+            elif distance < found[n_nearest - 1]:
+                place = n_nearest - 1
+            else:
                 continue
-            place = found if found < n_nearest else n_nearest - 1
-            while place > 0 and distance < out_distances[i, place - 1]:
-                out_distances[i, place] = out_distances[i, place - 1]
-                out_nearest[i, place] = out_nearest[i, place - 1]
+            while place > 0 and distance < found[place - 1]:
+                found[place], nearest[place] = found[place - 1], nearest[place - 1]
                 place -= 1
-            out_distances[i, place] = distance
-            out_nearest[i, place] = a
-            found = min(found + 1, n_nearest)
-            limit = out_distances[i, n_nearest - 1]
+            found[place], nearest[place] = distance, a
 
 
 @kernel()

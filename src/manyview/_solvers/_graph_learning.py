@@ -153,7 +153,8 @@ def _draft(
     first = np.flatnonzero(equals == np.arange(len(rows)))
     if len(first) < 2:
         return None
-    nearest, found = nearest_anchors(distances, first, max(n_neighbors) + 1)
+    to_anchors = distances if len(first) == len(rows) else distances[:, first]
+    nearest, found = nearest_anchors(to_anchors, max(n_neighbors) + 1)
     sizes = [min(size, len(first) - 1) for size in n_neighbors]
     smallest = tuple(_anchors.smallest_width(found[first], size) for size in sizes)
     widths = [
@@ -212,9 +213,7 @@ def _nearest_others(
     rest = np.flatnonzero(~known)
     to_others = distances[rest]
     to_others[np.arange(len(rest)), rest] = np.inf
-    others[rest], apart[rest] = nearest_anchors(
-        to_others, np.arange(n_samples), n_neighbors
-    )
+    others[rest], apart[rest] = nearest_anchors(to_others, n_neighbors)
     return others, apart
 
 

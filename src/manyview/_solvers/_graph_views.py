@@ -178,13 +178,13 @@ def _embed(
 
 
 def nearest_anchors(
-    distances: FloatArray, anchors: IntArray, n_nearest: int
+    distances: FloatArray, n_nearest: int
 ) -> tuple[IntArray, FloatArray]:
     """Nearest of the anchors, columns of `distances`, and how far they are."""
-    n_nearest = min(n_nearest, len(anchors))
+    n_nearest = min(n_nearest, distances.shape[1])
     nearest = np.empty((len(distances), n_nearest), dtype=np.int32)
     found = np.empty((len(distances), n_nearest))
-    _anchors.nearest_anchors(distances, anchors, nearest, found)
+    _anchors.nearest_anchors(distances, nearest, found)
     return nearest, found
 
 
@@ -211,9 +211,8 @@ def _weights_to_anchors(
     distances = view.distances_to(values, block, graph.anchors)
     if len(rows) < len(distances):
         distances = distances[rows]
-    everyone = np.arange(distances.shape[1])
     most = max(n_neighbors)
-    nearest, found = nearest_anchors(distances, everyone, CANDIDATES * most + 1)
+    nearest, found = nearest_anchors(distances, CANDIDATES * most + 1)
     new = found[:, 0] > 0.0
     if out_known is not None:
         out_known[rows[new]] = False
@@ -247,7 +246,7 @@ def _prefer_heavy(
     `nearest` and `found`.
     """
     relative = found[new] / anchor_widths[nearest[new]]
-    places, _ = nearest_anchors(relative, np.arange(relative.shape[1]), n_preferred)
+    places, _ = nearest_anchors(relative, n_preferred)
     for values in (nearest, found):
         values[new, :n_preferred] = np.take_along_axis(values[new], places, axis=1)
 
