@@ -59,6 +59,16 @@ def test_nearest_anchors_match_reference(data):
     assert_array_equal(find(distances, n_nearest)[0], expected)
 
 
+@given(seed=st.integers(0, 10**6))
+def test_nearest_of_many_anchors_match_reference(seed):
+    rng = np.random.default_rng(seed)
+    n_anchors, n_nearest = rng.integers(64, 200), rng.integers(1, 80)
+    n_nearest = min(n_anchors, n_nearest)
+    distances = rng.integers(rng.choice([3, 1000]), size=(3, n_anchors))
+    expected = [reference.nearest(row, n_nearest) for row in distances]
+    assert_array_equal(find(distances, n_nearest)[0], expected)
+
+
 def test_local_widths_are_roots_with_a_floor():
     distances = np.array([[0.0, 1.0, 9.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.01]])
     assert_allclose(local_widths(distances, 2, 0.5), [3.0, 0.5, 0.5])

@@ -27,25 +27,10 @@ SMALLEST_WEIGHT = 1e-6
 SMALLEST_EIGENVALUE = 1e-10
 # Added to 1 - eigenvalue, which is 0 for all pieces of a graph.
 SMALLEST_REST = 1e-3
+# Parts of a row of distances in which the smallest ones are looked for.
+N_LANES = 64
 # Widths of samples whose nearest anchors all equal them, relative to the others'.
 SMALLEST_WIDTH = 0.1
-
-
-# Minima of numbers are the same in any order, which lets them be taken by fours.
-@kernel(fastmath={"nnan", "nsz", "reassoc"})
-def _enough(row: FloatArray, n_wanted: int) -> float:
-    """A number that at least `n_wanted` entries do not exceed, and few more.
-
-    The largest of the minima of so many stretches of the row.
-    """
-    size = len(row) // n_wanted
-    limit = -np.inf
-    for stretch in range(n_wanted):
-        smallest = np.inf
-        for a in range(stretch * size, (stretch + 1) * size):
-            smallest = min(smallest, row[a])
-        limit = max(limit, smallest)
-    return limit
 
 
 @kernel()
@@ -58,29 +43,62 @@ def nearest_anchors(
     """
     n_rows, n_anchors = distances.shape
     n_nearest = out_nearest.shape[1]
-    candidates = np.empty(n_anchors + 1, dtype=np.int32)
+    lanes, minima = np.arange(N_LANES), np.empty(N_LANES)
+    candidates = np.empty(n_anchors + 1, dtype=np.int64)
     for i in range(n_rows):
         row, nearest, found = distances[i], out_nearest[i], out_distances[i]
-        limit = _enough(row, n_nearest)
-        # Without a branch: few anchors are candidates, and which ones is hard to guess.
+        limit = np.inf
+        if n_nearest <= N_LANES <= n_anchors:
+            # So many lanes hold an anchor that is as near, and few hold two.
+            _lane_minima(row, minima)
+            _sort_smallest(minima, lanes, nearest, found)
+            limit = found[n_nearest - 1]
+        # Without a branch: which anchors are candidates is hard to predict.
         n_candidates = 0
         for a in range(n_anchors):
             candidates[n_candidates] = a
             n_candidates += row[a] <= limit
-        n_found = 0
-        for a in candidates[:n_candidates]:
-            distance = row[a]
-            if n_found < n_nearest:
-                place = n_found
-                n_found += 1
-            elif distance < found[n_nearest - 1]:
-                place = n_nearest - 1
-            else:
-                continue
-            while place > 0 and distance < found[place - 1]:
-                found[place], nearest[place] = found[place - 1], nearest[place - 1]
-                place -= 1
-            found[place], nearest[place] = distance, a
+        _sort_smallest(row, candidates[:n_candidates], nearest, found)
+
+
+@kernel()
+def _lane_minima(row: FloatArray, out_minima: FloatArray) -> None:
+    """Smallest entries of the lanes: each has every `N_LANES`-th entry of the row."""
+    n_whole = len(row) // N_LANES * N_LANES
+    out_minima[:] = row[:N_LANES]
+    for start in range(N_LANES, n_whole, N_LANES):
+        part = row[start : start + N_LANES]
+        for lane in range(N_LANES):
+            # Not `min`, which treats NaN in a way that processors lack.
+            is_less = part[lane] < out_minima[lane]
+            out_minima[lane] = part[lane] if is_less else out_minima[lane]
+    for a in range(n_whole, len(row)):
+        out_minima[a - n_whole] = min(out_minima[a - n_whole], row[a])
+
+
+@kernel()
+def _sort_smallest(
+    values: FloatArray,
+    candidates: IntArray,
+    out_places: IntArray,
+    out_values: FloatArray,
+) -> None:
+    """The smallest of the candidates, ascending; of equal ones the first."""
+    n_wanted, n_found = len(out_places), 0
+    for place in candidates:
+        value = values[place]
+        if n_found < n_wanted:
+            rank = n_found
+            n_found += 1
+        elif value < out_values[n_wanted - 1]:
+            rank = n_wanted - 1
+        else:
+            continue
+        while rank > 0 and value < out_values[rank - 1]:
+            out_values[rank] = out_values[rank - 1]
+            out_places[rank] = out_places[rank - 1]
+            rank -= 1
+        out_values[rank], out_places[rank] = value, place
 
 
 @kernel()

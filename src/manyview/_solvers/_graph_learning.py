@@ -153,8 +153,7 @@ def _draft(
     first = np.flatnonzero(equals == np.arange(len(rows)))
     if len(first) < 2:
         return None
-    to_anchors = distances if len(first) == len(rows) else distances[:, first]
-    nearest, found = nearest_anchors(to_anchors, max(n_neighbors) + 1)
+    nearest, found = _nearest_of_some(distances, first, max(n_neighbors) + 1)
     sizes = [min(size, len(first) - 1) for size in n_neighbors]
     smallest = tuple(_anchors.smallest_width(found[first], size) for size in sizes)
     widths = [
@@ -184,6 +183,19 @@ def _own_maps(draft: _Draft | None, n_components: int) -> tuple[FloatArray, ...]
     if draft is None:
         return ()
     return tuple(_anchors.spectral_maps(ends(draft.graphs), n_components)[0])
+
+
+def _nearest_of_some(
+    distances: FloatArray, anchors: IntArray, n_nearest: int
+) -> tuple[IntArray, FloatArray]:
+    """`nearest_anchors` where some of the columns are anchors."""
+    others = np.delete(np.arange(distances.shape[1]), anchors)
+    # Put out of reach for a moment: a matrix without them would be one more large one.
+    to_others = distances[:, others]
+    distances[:, others] = np.inf
+    nearest, found = nearest_anchors(distances, min(n_nearest, len(anchors)))
+    distances[:, others] = to_others
+    return np.searchsorted(anchors, nearest).astype(np.int32), found
 
 
 def _nearest_others(
