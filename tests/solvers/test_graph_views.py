@@ -288,7 +288,7 @@ def test_trivial_direction_is_left_out_where_eigenvalues_tie():
     # eigenvector of 1, and a solver may return any of them first.
     blocks = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)
     blocks[3, 4] = blocks[4, 3] = 1e-40
-    _, vectors, scaling = diffusion_vectors(sparse.csr_array(blocks), 2)
+    _, vectors, scaling, _ = diffusion_vectors(sparse.csr_array(blocks), 2)
     (coordinates,) = (vectors * scaling[:, None]).T
     assert_allclose(coordinates[:4], -coordinates[4:], atol=1e-9)
     assert_allclose(np.abs(coordinates), 1.0 / np.sqrt(24.0), atol=1e-9)

@@ -151,15 +151,16 @@ def self_tuning_weights(
 
 
 def spectral_maps(
-    graphs: Sequence[sparse.csr_array], n_components: int
+    graphs: Sequence[sparse.csr_array],
+    n_components: int,
+    start: FloatArray | None = None,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """The `spectral_map` and eigenvalues of graphs of growing neighbourhood sizes."""
     maps: list[FloatArray] = []
     spectra: list[FloatArray] = []
-    vectors = None
     # A graph with more edges takes fewer iterations, and is a start for the next one.
     for graph in reversed(graphs):
-        spectral, values, vectors = spectral_map(graph, n_components, vectors)
+        spectral, values, start = spectral_map(graph, n_components, start)
         maps.append(spectral)
         spectra.append(values)
     return maps[::-1], spectra[::-1]
@@ -170,8 +171,8 @@ def spectral_map(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(n_anchors, n_components) that takes rows of weights to the embedding.
 
-    Also its eigenvalues, (n_components,), 0 where there are fewer, and its vectors, a
-    `start` for a graph of the same samples and anchors.
+    Also its eigenvalues, (n_components,), 0 where there are fewer, and a `start` for a
+    graph of the same samples and anchors.
 
     With columns divided by the roots of their sums, the graph Z has Z Z' as affinity of
     the samples; its eigenvectors follow from the smaller of Z Z' and Z' Z. They are
@@ -194,7 +195,7 @@ def spectral_map(
     spectral = scaling[:, None] * directions * factors
     missing = (0, n_components - n_found)
     padded = np.pad(spectral, ((0, 0), missing)), np.pad(pairs.values, missing)
-    return *padded, pairs.vectors
+    return *padded, pairs.start
 
 
 def commute_weights(values: FloatArray) -> FloatArray:

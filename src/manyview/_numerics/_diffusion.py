@@ -39,8 +39,11 @@ def neighbor_affinity(nearest: IntArray, distances: FloatArray) -> sparse.csr_ar
 
 def diffusion_vectors(
     affinity: sparse.csr_array, n_vectors: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Eigenpairs of the normalised affinity without the trivial one, root degrees."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Eigenpairs of the normalised affinity without the trivial one, root degrees.
+
+    Also a start for the vectors of similar graphs.
+    """
     scaling = inverse_root_degrees(affinity.sum(axis=1))
     pairs = top_eigenvectors(
         SparseGraph(normalise_graph(affinity)),
@@ -50,7 +53,7 @@ def diffusion_vectors(
     _, pieces = connected_components(affinity, directed=False)
     largest = pieces == np.bincount(pieces).argmax()
     vectors = _without_direction(pairs, np.where(largest, 1.0 / scaling, 0.0))
-    return np.maximum(pairs.values[1:], 0.0), vectors, scaling
+    return np.maximum(pairs.values[1:], 0.0), vectors, scaling, pairs.start
 
 
 def _without_direction(pairs: Eigenpairs, direction: FloatArray) -> FloatArray:

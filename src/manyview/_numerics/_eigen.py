@@ -185,6 +185,7 @@ def _connected_eigenpairs(
         values=found.values[:n_vectors],
         vectors=_fix_signs(found.vectors[:, :n_vectors]),
         residual=found.residual,
+        beyond=found.vectors[:, n_vectors:],
     )
 
 

@@ -42,11 +42,20 @@ class Eigenpairs:
     """values : (n_vectors,), descending; vectors : (n_samples, n_vectors).
 
     residual : the largest one, relative to the largest value.
+    beyond : (n_samples, any), rough vectors of the values that follow, if known.
     """
 
     values: FloatArray
     vectors: FloatArray
     residual: float = 0.0
+    beyond: FloatArray | None = None
+
+    @property
+    def start(self) -> FloatArray:
+        """A start for the vectors of a similar matrix."""
+        if self.beyond is None:
+            return self.vectors
+        return np.hstack([self.vectors, self.beyond])
 
     @property
     def converged(self) -> bool:

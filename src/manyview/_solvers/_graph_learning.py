@@ -40,6 +40,7 @@ class _Draft:
     graphs : per neighbourhood size (n_here, n_anchors), weights that sum to 1.
     affinity : (n_here, n_here), symmetric neighbour graph; strength : how much of its
     structure concerns how many samples.
+    start : (n_anchors, any), vectors like those of the graphs.
     """
 
     rows: IntArray
@@ -50,6 +51,7 @@ class _Draft:
     graphs: tuple[sparse.csr_array, ...]
     affinity: sparse.csr_array
     strength: float
+    start: FloatArray
 
 
 def draw_anchors(
@@ -93,12 +95,9 @@ def learn_graphs(
         running = {v: pool.submit(draft, views[v], known[v]) for v in order}
         drafts = [running[v].result() for v in range(len(views))]
         weights = _view_weights(drafts)
-        together = (drafts, weights, len(drawn), n_components)
-        joint_maps = pool.submit(_joint_maps, *together)
-        joint_diffusion = pool.submit(_joint_diffusion, *together)
+        together = pool.submit(_learn_joint, drafts, weights, len(drawn), n_components)
         own = list(pool.map(partial(_own_maps, n_components=n_components), drafts))
-        joint, eigenvalues = joint_maps.result()
-        diffusion = joint_diffusion.result()
+        joint, eigenvalues, diffusion = together.result()
     model = GraphModel(
         views=tuple(
             None
@@ -166,7 +165,7 @@ def _draft(
     )
     others = _nearest_others(distances, first, equals, nearest, found)
     affinity = neighbor_affinity(*others)
-    values, vectors, degrees = diffusion_vectors(affinity, n_components)
+    values, vectors, degrees, start = diffusion_vectors(affinity, n_components)
     return _Draft(
         rows=rows,
         first=first,
@@ -176,13 +175,15 @@ def _draft(
         graphs=graphs,
         affinity=affinity,
         strength=structure_strength(values, vectors * degrees[:, None]),
+        start=start[first],
     )
 
 
 def _own_maps(draft: _Draft | None, n_components: int) -> tuple[FloatArray, ...]:
     if draft is None:
         return ()
-    return tuple(_anchors.spectral_maps(ends(draft.graphs), n_components)[0])
+    graphs = ends(draft.graphs)
+    return tuple(_anchors.spectral_maps(graphs, n_components, draft.start)[0])
 
 
 def _nearest_of_some(
@@ -243,21 +244,28 @@ def _view_weights(drafts: Sequence[_Draft | None]) -> FloatArray:
     return weights / weights.sum() if weights.any() else weights + 1.0 / len(drafts)
 
 
-def _joint_maps(
+def _learn_joint(
     drafts: Sequence[_Draft | None],
     weights: FloatArray,
     n_drawn: int,
     n_components: int,
-) -> tuple[dict[int, tuple[FloatArray, ...]], FloatArray]:
+) -> tuple[dict[int, tuple[FloatArray, ...]], FloatArray, FloatArray]:
     """Per view and neighbourhood size, the part of the joint map for its anchors.
 
-    Also the eigenvalues of the joint graph, the mean over neighbourhood sizes.
+    Also the eigenvalues of the joint graph, the mean over neighbourhood sizes, and the
+    diffusion coordinates (n_drawn, n_coordinates).
     """
+    n_coordinates = n_components - 1 + SPARE_COORDINATES
+    coordinates = np.zeros((n_drawn, n_coordinates))
     known = {v: draft for v, draft in enumerate(drafts) if draft is not None}
     if not known:
-        return {}, np.zeros(n_components)
+        return {}, np.zeros(n_components), coordinates
     shares = _drawn_shares(drafts, weights, n_drawn)
-    cuts = np.cumsum([len(draft.first) for draft in known.values()])[:-1]
+    _, vectors, scaling, start = diffusion_vectors(
+        _mean_affinity(known, shares), n_coordinates + 1
+    )
+    coordinates[:, : vectors.shape[1]] = vectors * scaling[:, None]
+    cuts = np.cumsum([len(draft.first) for draft in known.values()])
     side_by_side = [
         sparse.csr_array(
             sparse.hstack(
@@ -270,24 +278,20 @@ def _joint_maps(
         )
         for size in range(len(next(iter(known.values())).graphs))
     ]
-    joint, spectra = _anchors.spectral_maps(side_by_side, n_components)
-    maps = [np.split(of_all, cuts) for of_all in joint]
+    # Vectors are those of the samples, which the start is for, or of fewer anchors.
+    joint, spectra = _anchors.spectral_maps(
+        side_by_side, n_components, start if n_drawn < cuts[-1] else None
+    )
+    maps = [np.split(of_all, cuts[:-1]) for of_all in joint]
     parts = {v: tuple(part[i] for part in maps) for i, v in enumerate(known)}
-    return parts, np.mean(spectra, axis=0)
+    return parts, np.mean(spectra, axis=0), coordinates
 
 
-def _joint_diffusion(
-    drafts: Sequence[_Draft | None],
-    weights: FloatArray,
-    n_drawn: int,
-    n_components: int,
-) -> FloatArray:
-    """(n_drawn, n_coordinates), diffusion coordinates of the weighted mean graph."""
-    shares = _drawn_shares(drafts, weights, n_drawn)
+def _mean_affinity(known: dict[int, _Draft], shares: FloatArray) -> sparse.csr_array:
+    """(n_drawn, n_drawn), weighted mean of the views' neighbour graphs."""
+    n_drawn = shares.shape[1]
     total = sparse.csr_array((n_drawn, n_drawn))
-    for v, draft in enumerate(drafts):
-        if draft is None:
-            continue
+    for v, draft in known.items():
         # Every view's graph has a mean degree of 1, whatever its distances are.
         even = draft.affinity * (len(draft.rows) / float(draft.affinity.sum()))
         place = sparse.csr_array(
@@ -295,11 +299,7 @@ def _joint_diffusion(
             shape=(n_drawn, len(draft.rows)),
         )
         total = total + place @ even @ place.T
-    n_coordinates = n_components - 1 + SPARE_COORDINATES
-    _, vectors, scaling = diffusion_vectors(sparse.csr_array(total), n_coordinates + 1)
-    coordinates = np.zeros((n_drawn, n_coordinates))
-    coordinates[:, : vectors.shape[1]] = vectors * scaling[:, None]
-    return coordinates
+    return sparse.csr_array(total)
 
 
 def _drawn_shares(
