@@ -66,7 +66,9 @@ class ClusterSums:
         clusters, weights : see `Rows.add`.
         """
         view.add(block, positions, clusters, weights, self.sums[v])
-        np.add.at(self.masses[v], clusters, weights)
+        n_clusters = self.masses.shape[1]
+        added = np.bincount(clusters.ravel(), weights.ravel(), minlength=n_clusters)
+        self.masses[v] += added
 
     def means(
         self, fallback: tuple[FloatArray, ...] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -23,8 +23,8 @@ from manyview._solvers._table import (
     make_tables,
     sample_blocks,
 )
-from manyview._threads import map_threads
-from manyview._typing import FloatArray, IntArray
+from manyview._threads import Result, map_threads
+from manyview._typing import BoolArray, FloatArray, IntArray
 
 # Rows refined together when the sequential sweep meets a doubtful one: what makes one
 # doubtful (ties, few samples) mostly holds for its neighbours too.
@@ -107,8 +107,7 @@ class LocalSamples:
             lowest[v] = losses[v].min(where=present, initial=np.inf)
             highest[v] = losses[v].max(where=present, initial=-np.inf)
 
-        sizes = [view.n_features for view in self.views]
-        map_threads(measure_view, range(n_views), self._n_threads, sizes)
+        self._by_view(measure_view)
         self.state.losses = losses
         return LossSummary(lowest=lowest, highest=highest, total=losses.sum(axis=1))
 
@@ -118,18 +117,20 @@ class LocalSamples:
         losses, state.losses = state.losses, None
         if losses is None:  # Nothing was measured, so every sample is selected.
             losses = np.broadcast_to(0.0, state.weights.shape)
-        changed = np.zeros(len(self.labels), dtype=bool)
-        for v, view in enumerate(self.views):
-            chosen = losses[v] <= (1.0 + SAME_LOSS) * thresholds[v]
+
+        def select_view(v: int) -> BoolArray:
+            view, before = self.views[v], state.selected[v]
+            chosen: BoolArray = losses[v] <= (1.0 + SAME_LOSS) * thresholds[v]
             chosen &= view.present
-            before = state.selected[v]
-            changed |= chosen != before
             self._add(v, np.flatnonzero(chosen & ~before), 1.0)
             self._add(v, np.flatnonzero(before & ~chosen), -1.0)
+            changed: BoolArray = chosen != before
             state.weights[v] = chosen
             state.joined_pace[v, chosen & (state.joined_pace[v] == 0)] = pace
             self.energy[v] = view.sq_norms[chosen].sum()
-        state.bounds.forget(changed)
+            return changed
+
+        state.bounds.forget(np.any(self._by_view(select_view), axis=0))
 
     def weigh(self, weights: FloatArray) -> None:
         """Let samples take part with weights (n_views, n_samples), 0 where missing.
@@ -367,6 +368,11 @@ class LocalSamples:
             # A view's rows are read once for both.
             clusters, signed = np.stack([left, joined]), np.stack([-weights, weights])
             moves.clusters.add_rows(v, view, table.blocks[v], slots, clusters, signed)
+
+    def _by_view(self, function: Callable[[int], Result]) -> list[Result]:
+        """What `function` returns for every view, by threads."""
+        sizes = [view.n_features for view in self.views]
+        return map_threads(function, range(len(sizes)), self._n_threads, sizes)
 
     def _add(self, v: int, rows: IntArray, weight: float) -> None:
         """Add samples, times a weight, to the running sums of view v."""
