@@ -361,12 +361,12 @@ class LocalSamples:
         if not slots.size:
             return
         moved = loaded[slots]
-        left, joined = before[moved], after[moved]
         moves.n_moved += len(slots)
+        clusters = np.stack([before[moved], after[moved]])
+        weights = self.state.weights[:, rows.start + moved].astype(np.float64)
         for v, view in enumerate(self.views):
-            weights = self.state.weights[v, rows][moved].astype(np.float64)
             # A view's rows are read once for both.
-            clusters, signed = np.stack([left, joined]), np.stack([-weights, weights])
+            signed = np.stack([-weights[v], weights[v]])
             moves.clusters.add_rows(v, view, table.blocks[v], slots, clusters, signed)
 
     def _by_view(self, function: Callable[[int], Result]) -> list[Result]:
