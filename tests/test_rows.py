@@ -111,7 +111,7 @@ def test_a_sparse_view_answers_as_the_dense_one(scale, direct_below, monkeypatch
                 losses[present],
                 sums,
                 points,
-                rows.distances_to(block, part, points)[present],
+                rows.distances_to(block, part, rows.prepare_points(points))[present],
                 weights,
             )
         )
@@ -171,7 +171,8 @@ def test_distances_between_points_are_their_definition(form, dtype):
     assert_allclose(found, expected, atol=grain)
     rows, every = opened(form(points), PLAIN), slice(0, 40)
     block = rows.read(every, rows.buffer(40))
-    assert_allclose(rows.distances_to(block, every, form(points)), found, atol=grain)
+    prepared = rows.prepare_points(form(points))
+    assert_allclose(rows.distances_to(block, every, prepared), found, atol=grain)
 
 
 def words(n_samples=300, n_features=400, dtype=float):

@@ -7,6 +7,7 @@ is known inside this package alone: solvers hold `Rows`.
 
 from manyview._rows._base import (
     PreparedCenters,
+    PreparedPoints,
     RowIndex,
     Rows,
     distances_between,
@@ -17,6 +18,7 @@ from manyview._rows._open import compact_views, open_views
 
 __all__ = [
     "PreparedCenters",
+    "PreparedPoints",
     "RowIndex",
     "Rows",
     "compact_views",

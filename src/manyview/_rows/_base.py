@@ -42,6 +42,19 @@ class PreparedCenters:
     columns: FloatArray
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreparedPoints:
+    """Points that rows of a view are compared with, converted once for many blocks.
+
+    columns : (n_features, n_points), dense or sparse, in the precision of the products.
+    sq_norms : (n_points,); grain : distances are rounded to multiples of it.
+    """
+
+    columns: Any
+    sq_norms: FloatArray
+    grain: float
+
+
 class Rows(ABC):
     """One view, scaled on reading. A block has the form that its own view reads.
 
@@ -169,9 +182,15 @@ class Rows(ABC):
     def dense_rows(self, rows: IntArray) -> FloatArray:
         """A few scaled rows as a new float64 array."""
 
+    def prepare_points(self, points: Points) -> PreparedPoints:
+        """Points of such a view, for `distances_to`."""
+        return prepare_points(points, self.precision)
+
     @abstractmethod
-    def distances_to(self, block: Any, rows: RowIndex, points: Points) -> FloatArray:
-        """Squared distances (n_rows, n_points) of a block to points of such a view.
+    def distances_to(
+        self, block: Any, rows: RowIndex, points: PreparedPoints
+    ) -> FloatArray:
+        """Squared distances (n_rows, n_points) of a block to points.
 
         Rounded, so that distances that differ by rounding only are equal.
         """
@@ -220,31 +239,38 @@ def product_error(dtype: np.dtype[Any], n_features: int) -> float:
     return max(expanded, 2 * kernels.DIRECT_ERROR)
 
 
-def distances_between(points: Points, dtype: np.dtype[Any]) -> FloatArray:
-    """Squared distances (n_points, n_points), rounded as in `Rows.distances_to`."""
-    values = points.astype(dtype, copy=False)
-    # A product with itself takes half the time of one with a copy.
-    products = values @ values.T
-    if not isinstance(products, np.ndarray):
-        products = products.toarray()
+def prepare_points(points: Points, dtype: np.dtype[Any]) -> PreparedPoints:
+    """Points for products of this precision."""
     sq_norms = np.asarray((points**2).sum(axis=1), dtype=np.float64)
-    return rounded_distances(products, sq_norms, points, dtype)
-
-
-def rounded_distances(
-    products: FloatArray, sq_norms: FloatArray, points: Points, dtype: np.dtype[Any]
-) -> FloatArray:
-    """``|x|^2 + |p|^2 - 2 x p``, to the digits that hold on every processor."""
-    point_norms = np.asarray((points**2).sum(axis=1), dtype=np.float64)
-    largest = float(point_norms.max(initial=0.0))
+    largest = float(sq_norms.max(initial=0.0))
     # Far coarser than the rounding: tied distances must not end up on two sides of a
     # boundary between grains, however they were rounded.
     error = 2.0**12 * product_error(dtype, points.shape[1])
     grain = 0.0
     if largest >= SMALLEST_SQUARE:
         grain = float(2.0 ** np.ceil(np.log2(largest * error)))
+    columns = points.T.astype(dtype, copy=False)
+    return PreparedPoints(columns=columns, sq_norms=sq_norms, grain=grain)
+
+
+def distances_between(points: Points, dtype: np.dtype[Any]) -> FloatArray:
+    """Squared distances (n_points, n_points), rounded as in `Rows.distances_to`."""
+    prepared = prepare_points(points, dtype)
+    # A product with itself takes half the time of one with a copy.
+    products = prepared.columns.T @ prepared.columns
+    return rounded_distances(products, prepared.sq_norms, prepared)
+
+
+def rounded_distances(
+    products: Any, sq_norms: FloatArray, points: PreparedPoints
+) -> FloatArray:
+    """``|x|^2 + |p|^2 - 2 x p``, to the digits that hold on every processor."""
+    if not isinstance(products, np.ndarray):
+        products = products.toarray()
     # In place where possible: these are the largest arrays of a graph.
     in_place = products.dtype == np.float64 and products.flags.c_contiguous
     distances = products if in_place else np.empty(products.shape)
-    kernels.rounded_distances(products, sq_norms, point_norms, grain, distances)
+    kernels.rounded_distances(
+        products, sq_norms, points.sq_norms, points.grain, distances
+    )
     return distances

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from manyview._numerics import _distances as kernels
-from manyview._numerics._gram import Points
 from manyview._numerics._moments import lengths_of_rows
 from manyview._rows import _base
 from manyview._rows._base import (
     PreparedCenters,
+    PreparedPoints,
     RowIndex,
     Rows,
     mean_and_scatter,
@@ -211,14 +211,14 @@ class DenseRows(Rows):
         return self.scaled(rows).astype(np.float64)
 
     def distances_to(
-        self, block: DenseBlock, rows: RowIndex, points: Points
+        self, block: DenseBlock, rows: RowIndex, points: PreparedPoints
     ) -> FloatArray:
-        values = self._values(block)
-        if isinstance(points, np.ndarray):
-            products = values @ points.T.astype(self.precision, copy=False)
+        values, columns = self._values(block), points.columns
+        if isinstance(columns, np.ndarray):
+            products = values @ columns
         else:
-            products = (points @ values.T).T
-        return rounded_distances(products, self.sq_norms[rows], points, self.precision)
+            products = (columns.T @ values.T).T
+        return rounded_distances(products, self.sq_norms[rows], points)
 
     def release(self) -> None:
         self._bytes_mapped = 0

@@ -13,6 +13,7 @@ from manyview._numerics._gram import Points
 from manyview._rows import _base
 from manyview._rows._base import (
     PreparedCenters,
+    PreparedPoints,
     RowIndex,
     Rows,
     mean_and_scatter,
@@ -159,15 +160,16 @@ class SparseRows(Rows):
         filled[~self.present[rows]] = 0.0
         return filled
 
-    def distances_to(
-        self, block: IntArray, rows: RowIndex, points: Points
-    ) -> FloatArray:
+    def prepare_points(self, points: Points) -> PreparedPoints:
         if self._offset.any():
             points = np.asarray(points + self._offset)
-        products = self.scaled(block) @ points.T
-        if not isinstance(products, np.ndarray):
-            products = products.toarray()
-        return rounded_distances(products, self.sq_norms[rows], points, self.dtype)
+        return super().prepare_points(points)
+
+    def distances_to(
+        self, block: IntArray, rows: RowIndex, points: PreparedPoints
+    ) -> FloatArray:
+        products = self.scaled(block) @ points.columns
+        return rounded_distances(products, self.sq_norms[rows], points)
 
     def release(self) -> None:
         pass

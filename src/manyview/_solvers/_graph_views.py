@@ -9,6 +9,7 @@ sample is placed as one of the fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
@@ -18,8 +19,9 @@ from scipy import sparse
 from manyview._numerics import _anchors
 from manyview._numerics._gram import Points
 from manyview._numerics._graphs import unit_rows
-from manyview._rows import Rows
+from manyview._rows import PreparedPoints, Rows, n_rows
 from manyview._scaling import ViewScale
+from manyview._threads import map_threads, one_blas_thread
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import SCAN_ELEMENTS, row_blocks
 
@@ -127,6 +129,7 @@ def place(
     dtype: type[np.float32] | type[np.float64],
     placement: Placement | None = None,
     out_known: BoolArray | None = None,
+    n_threads: int = 1,
 ) -> tuple[FloatArray, ...]:
     """Embeddings of samples: one per view, the joint one, the diffusion coordinates.
 
@@ -140,15 +143,29 @@ def place(
     if placement is not None:
         _embed(model, placement, out)
         return out
-    for block in row_blocks(n_samples, model.n_anchors, SCAN_ELEMENTS):
+    anchors = [
+        None if graph is None else view.prepare_points(graph.anchors)
+        for graph, view in zip(model.views, views, strict=True)
+    ]
+
+    def place_block(block: slice) -> None:
         known = None if out_known is None else out_known[block]
         found = [
             None
-            if graph is None
-            else _weights_to_anchors(graph, view, block, mask, model.n_neighbors, known)
-            for graph, view, mask in zip(model.views, views, usable, strict=True)
+            if graph is None or points is None
+            else _weights_to_anchors(
+                graph, points, view, block, mask, model.n_neighbors, known
+            )
+            for graph, points, view, mask in zip(
+                model.views, anchors, views, usable, strict=True
+            )
         ]
         _embed(model, found, tuple(part[block] for part in out))
+
+    blocks = list(row_blocks(n_samples, model.n_anchors, SCAN_ELEMENTS))
+    # Most of a block's time goes into products and kernels, with a block per thread.
+    with one_blas_thread() if n_threads > 1 else nullcontext():
+        map_threads(place_block, blocks, n_threads, [n_rows(block) for block in blocks])
     return out
 
 
@@ -197,6 +214,7 @@ def sample_shares(weights: FloatArray, has: BoolArray) -> FloatArray:
 
 def _weights_to_anchors(
     graph: AnchorGraph,
+    anchors: PreparedPoints,
     view: Rows,
     block: slice,
     usable: BoolArray,
@@ -208,7 +226,7 @@ def _weights_to_anchors(
     if not rows.size:
         return None
     values = view.read(block, view.buffer(block.stop - block.start))
-    distances = view.distances_to(values, block, graph.anchors)
+    distances = view.distances_to(values, block, anchors)
     if len(rows) < len(distances):
         distances = distances[rows]
     most = max(n_neighbors)

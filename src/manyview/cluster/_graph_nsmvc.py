@@ -13,6 +13,7 @@ from manyview._random import random_source
 from manyview._results import NSMVCResult
 from manyview._scaling import ViewScale, learn_scales
 from manyview._sklearn_compat import Interval
+from manyview._threads import available_threads
 from manyview._typing import BoolArray, FloatArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
@@ -199,7 +200,13 @@ n_features_in_, feature_names_in_
         self.scales_, rows = scaled_rows(views, self.scale)
         placement = self._learn_graphs(rows, random_source(self.random_state))
         placed = place_views(
-            self._graph, rows, self.scales_, views.names, np.float32, placement
+            self._graph,
+            rows,
+            self.scales_,
+            views.names,
+            np.float32,
+            placement,
+            n_threads=available_threads(),
         )
         self._embedding_scales = learn_scales(placed, "energy")
         parts = split_views(placed)

@@ -228,7 +228,7 @@ def embed(
 ) -> ViewSet:
     """Embeddings of a part; model : graphs, scales and names of the views."""
     graph, scales, names = model
-    placed = place_views(graph, rows, scales, names, np.float32)
+    placed = place_views(graph, rows, scales, names, np.float32, n_threads=1)
     release(rows)
     return store(placed, on_disk)
 

@@ -173,7 +173,14 @@ class GraphViews(  # type: ignore[call-arg]  # scikit-learn has no types
         rows = open_views(views, self.scales_)
         single = all(array.dtype == np.float32 for array in views.arrays)
         dtype = np.float32 if single else np.float64
-        placed = place_views(self._graph, rows, self.scales_, views.names, dtype).arrays
+        placed = place_views(
+            self._graph,
+            rows,
+            self.scales_,
+            views.names,
+            dtype,
+            n_threads=available_threads(),
+        ).arrays
         if is_single_array(X):
             return np.hstack([np.asarray(part) for part in placed])
         if has_named_views(X):
@@ -249,12 +256,14 @@ def place_views(
     dtype: type[np.float32] | type[np.float64],
     placement: Placement | None = None,
     out_known: BoolArray | None = None,
+    *,
+    n_threads: int,
 ) -> ViewSet:
     """Embeddings of samples as views of their own; parameters of `place`."""
     from manyview._solvers._graph_views import place, usable_views
 
     usable = usable_views(rows, scales)
-    arrays = place(graph, rows, usable, dtype, placement, out_known)
+    arrays = place(graph, rows, usable, dtype, placement, out_known, n_threads)
     everyone = np.ones(rows[0].n_samples, dtype=bool)
     known = [
         mask if view is not None else ~everyone
@@ -281,7 +290,15 @@ def open_embedded(
 
     rows = open_views(views, scales)
     known = np.ones(views.n_samples, dtype=bool)
-    placed = place_views(graph, rows, scales, views.names, np.float32, out_known=known)
+    placed = place_views(
+        graph,
+        rows,
+        scales,
+        views.names,
+        np.float32,
+        out_known=known,
+        n_threads=available_threads(),
+    )
     embeddings = open_views(placed, embedding_scales)
     if graph.complete:
         for weight, embedding in zip(graph.weights, embeddings, strict=False):
