@@ -161,3 +161,30 @@ def test_a_perfect_view_is_never_decided_by_rounding():
     distances[0, 0, 1] = 0.5
     assert sweep_at_once(exact=True) == 0
     assert labels[0] == 1
+
+
+@given(seed=st.integers(0, 10**6))
+def test_a_label_that_the_bounds_call_safe_is_the_best(seed):
+    rng = np.random.default_rng(seed)
+    losses, exponents = rng.uniform(1.0, 50.0, 3), rng.uniform(0.1, 1.0, 3)
+    slope = np.empty(3)
+    _assign.linearise(losses, exponents, slope, np.empty(3), np.empty(3))
+    anchor = slope * rng.uniform(0.8, 1.25, 3)
+    # From samples that hardly count to ones that are most of their view.
+    widest = losses * 10.0 ** rng.uniform(-3.0, 1.0, 3)
+    slack = _assign.bound_slack(losses, exponents, slope, anchor, widest)
+    assert slack >= 1.0
+    own = np.minimum(losses, widest) * 10.0 ** rng.uniform(-4.0, 0.0, (200, 3))
+    other = widest * rng.random((200, 3))
+    safe = np.sqrt(other @ anchor) > slack * np.sqrt(own @ anchor)
+    after = ((losses - own + other) ** exponents).sum(axis=1)
+    before = (losses**exponents).sum()
+    assert (after[safe] >= before * (1.0 - 1e-12)).all()
+
+
+def test_a_tie_within_the_noise_keeps_the_current_label():
+    values = np.array([3.0, 1.0, 1.5, 1.0])
+    assert _assign.first_best(values, 2, 0.5) == 2
+    assert _assign.first_best(values, 2, 0.4) == 1
+    assert _assign.first_best(values, 3, 0.0) == 3
+    assert _assign.first_best(values, 0, 0.5) == 1
