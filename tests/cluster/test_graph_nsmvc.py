@@ -218,6 +218,14 @@ def test_one_view():
     assert_allclose(model.view_weights_, [1.0])
 
 
+def test_one_view_with_equal_rows():
+    (view, _), truth = rings(n_samples=450)
+    rows = np.r_[np.arange(450), np.arange(30)]
+    labels = GraphNSMVC(3, random_state=0).fit([view[rows]]).labels_
+    assert_array_equal(labels[:30], labels[450:])
+    assert clustering_accuracy(truth[rows], labels) == 1.0
+
+
 def test_wide_sparse_counts():
     rng = np.random.default_rng(0)
     truth = np.arange(120) % 3
