@@ -140,8 +140,7 @@ def cluster_command(
     )
     command = ctx.meta[opt.COMMAND]
     if dask is not None:
-        others = {"--covariates": covariates, "--write": write}
-        refuse_on_dask(request, method, counts, settings, others)
+        refuse_on_dask(ctx, counts)
         settings["n_clusters"] = counts[0]
         result = run_on_dask(dask, request, method, settings, command)
     elif checkpoint is not None:
@@ -212,12 +211,8 @@ def _run(
         clustering = estimator.fit_clustering(views, on_iteration=on_iteration)
     return Result(
         command=command,
-        method=type(estimator).__name__,
         seconds=time.perf_counter() - started,
-        estimator=estimator,
         model=estimator,
-        shown=estimator,
-        labels=estimator.labels_,
         data=data,
         clustering=clustering,
         choice=choice,
@@ -294,11 +289,11 @@ def _write_annotated(result: Result, request: opt.Request, path: Path) -> None:
     from manyview.omics._annotations import annotate_file, make_annotations
 
     found = make_annotations(
-        result.estimator,
+        result.model,
         result.clustering,
         _sources.sample_names(result.data),
         key="manyview",
-        imputed=result.imputed,
+        imputed=result.imputer and result.imputer.n_imputed_,
         explanation=result.explanation,
     )
     (source,) = request.sources

@@ -176,33 +176,16 @@ def _writers(content: dict[str, Any], command: str) -> _output.Writers:
 
 def _page(content: dict[str, Any], command: str) -> ReportPage:
     """One self-contained HTML page."""
-    import numpy as np
+    from manyview.reporting import ReportPage, _figures, _tables
+    from manyview.reporting._page import render_page
 
-    from manyview.reporting import ReportPage
-    from manyview.reporting._figures import agreement_figure
-    from manyview.reporting._page import Column, Table, number, render_page
-
-    rows, agreement = content["methods"], content["agreement"]
-    columns = [
-        Column(name="Method"),
-        number("Seconds", ".1f"),
-        Column(name="Cluster sizes", hint="Smallest and largest cluster"),
-    ]
-    cells = [[row["method"], row["seconds"], row["sizes"] or "failed"] for row in rows]
-    if any(row["scores"] for row in rows):
-        columns += [
-            number(word[0].upper() + word[1:], ".1%")
-            for word in _render.SCORES.values()
-        ]
-        for row, own in zip(rows, cells, strict=True):
-            own += [(row["scores"] or {}).get(name) for name in _render.SCORES]
-    scores = np.array(agreement["ari"])
     page = render_page(
         "comparison.html",
         templates=Path(__file__).parent / "templates",
-        agreement=agreement_figure(agreement["methods"], scores),
+        draw=_figures,
+        tables=_tables,
+        score_names=_render.SCORES,
         content=content,
         command=command,
-        table=Table(caption="All methods", columns=tuple(columns), rows=cells),
     )
     return ReportPage(page)

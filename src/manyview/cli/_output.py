@@ -4,7 +4,6 @@ without --force."""
 from __future__ import annotations
 
 import csv
-import json
 import re
 import shutil
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from manyview._files import whole_file
-from manyview.cli._render import note, visible
+from manyview.cli._render import note, to_json, visible
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
@@ -171,9 +170,8 @@ def write_folder(folder: Path, writers: Writers, *, force: bool) -> list[str]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """A file of JSON, to be read by people too."""
-    text = json.dumps(content, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    """A file of JSON."""
+    path.write_text(to_json(content), encoding="utf-8")
 
 
 @contextmanager

@@ -63,12 +63,16 @@ def _announce(word: str, style: str, message: str) -> None:
     err.print(Text.assemble((word, style), visible(message)), soft_wrap=True)
 
 
+def to_json(content: Any) -> str:
+    """JSON to be read by people too; what JSON cannot hold becomes text."""
+    return json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n"
+
+
 def as_json(content: Any) -> None:
     """JSON on stdout."""
-    text = json.dumps(content, indent=2, ensure_ascii=False)
     # JSON spells out most control characters by itself; these occur in texts only.
     rest = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
-    out.file.write(text.translate(rest) + "\n")
+    out.file.write(to_json(content).translate(rest))
 
 
 def bar(share: float, console: Console, width: int = BAR_WIDTH) -> str:

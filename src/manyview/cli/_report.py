@@ -95,21 +95,21 @@ def report_command(
         )
         raise DatasetError(msg)
     views = _sources.as_views(data)
-    model: Any = None
     if stored_model.is_file():
         model = load_model(stored_model)
         if new_names:
             model.rename_clusters(new_names)
-        clustering, labels = model.clustering(views), model.labels_
+        clustering = model.clustering(views)
     else:
+        # All that is left of the fit: its labels.
+        model = opt.make_estimator(summary.method.removeprefix("Dask"), {})
+        known, given = model.get_params(), summary.params or {}
+        model.set_params(**{name: given[name] for name in known if name in given})
+        model.labels_ = labels
         clustering = label_clustering(check_views(views), labels)
     found = Result(
         command=summary.command,
-        method=summary.method if model is None else type(model).__name__,
-        estimator=model,
         model=model,
-        shown=model,
-        labels=labels,
         data=data,
         clustering=clustering,
         choice=choice,
@@ -164,6 +164,7 @@ class _Summary:
     command: str
     method: str
     request: dict[str, object]
+    params: dict[str, object] | None = None
     choice: dict[str, object] | None = None
     covariates: dict[str, object] | None = None
 

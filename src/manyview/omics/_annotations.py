@@ -57,7 +57,7 @@ def make_annotations(
     samples: Any,
     *,
     key: str,
-    imputed: dict[str, int],
+    imputed: dict[str, int] | None,
     explanation: Explanation | None = None,
 ) -> Annotations:
     """What is written about the samples of a fit."""

@@ -55,11 +55,6 @@ class Column:
     clusters: Sequence[str] = ()
 
 
-def number(name: str, spec: str = "", hint: str = "") -> Column:
-    """A column of numbers, written by a format specification."""
-    return Column(name=name, numeric=True, format=spec, hint=hint)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Table:
     """A table that can be sorted by clicking a heading.

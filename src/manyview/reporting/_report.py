@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,23 +32,6 @@ MAP_EXTENT = 4095
 MOST_LISTED = 200_000
 # Small maps side by side.
 MOST_MAP_COLUMNS = 6
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReportOptions:
-    """What a report says beyond the result itself; see `report_page`."""
-
-    title: str = "Clusters"
-    sample_ids: Sequence[str] | None = None
-    feature_names: Sequence[Sequence[str]] | None = None
-    target: Any = None
-    target_names: Sequence[str] = ()
-    command: str | None = None
-    provenance: Sequence[tuple[str, str]] = ()
-    choice: ClusterCountChoice | None = None
-    covariates: Any = None
-    survival: tuple[str, str] | None = None
-    max_samples: int = 3000
 
 
 def report(
@@ -145,7 +127,16 @@ def report_page(
     page : ReportPage
         Its ``html``, and ``save(path)``.
     """
-    options = ReportOptions(
+    clustering = clustering_of(estimator, X)
+    associations: tuple[Association, ...] = ()
+    if covariates is not None:
+        labels, names = clustering.labels, clustering.names
+        associations = associate(
+            labels, covariates, survival=survival, n_clusters=len(names)
+        )
+    return make_report(
+        clustering,
+        estimator,
         title=title,
         sample_ids=sample_ids,
         feature_names=feature_names,
@@ -154,60 +145,47 @@ def report_page(
         command=command,
         provenance=provenance,
         choice=choice,
-        covariates=covariates,
-        survival=survival,
+        associations=associations,
         max_samples=max_samples,
-    )
-    return make_report(
-        clustering_of(estimator, X),
-        options,
-        method=type(estimator).__name__,
-        estimator=estimator,
     )
 
 
 def make_report(
     clustering: Clustering,
-    options: ReportOptions,
+    estimator: Any,
     *,
-    method: str,
-    estimator: Any = None,
     explanation: Explanation | None = None,
+    sample_ids: Sequence[str] | None = None,
+    feature_names: Sequence[Sequence[str]] | None = None,
+    target: Any = None,
+    target_names: Sequence[str] = (),
+    associations: Sequence[Association] = (),
+    max_samples: int = 3000,
+    **shown: Any,
 ) -> ReportPage:
-    """The page about a clustering.
+    """The page about a clustering, see `report_page`.
 
-    estimator : the fitted estimator, or None where only labels are left. explanation :
-    that of the clustering, computed if None.
+    explanation : that of the clustering, computed if None. shown : title, command,
+    provenance and choice, which only the template looks at.
     """
     explanation = explanation or explain_clustering(clustering)
     labels = explanation.labels
-    ids = options.sample_ids
+    ids = sample_ids
     if ids is None:
         ids = [str(i) for i in range(len(labels))]
     if len(ids) != len(labels):
         msg = f"{len(ids)} sample ids were given for {len(labels)} samples."
         raise ViewError(msg)
-    classes, class_names = _classes(options, len(labels))
-    effects = features_of_clusters(clustering.views, labels, options.feature_names)
-    associations: tuple[Association, ...] = ()
-    if options.covariates is not None:
-        associations = associate(
-            labels,
-            options.covariates,
-            survival=options.survival,
-            n_clusters=len(clustering.names),
-        )
-    sample_map = map_clustering(
-        clustering, labels, options.max_samples, random_source(0)
-    )
+    classes, class_names = _classes(target, target_names, len(labels))
+    effects = features_of_clusters(clustering.views, labels, feature_names)
+    sample_map = map_clustering(clustering, labels, max_samples, random_source(0))
     history: Sequence[Any] = getattr(estimator, "history_", ())
     page = render_page(
         "clustering.html",
         draw=_figures,
         tables=_tables,
-        options=options,
-        method=method,
         estimator=estimator,
+        method=type(estimator).__name__,
         history=history,
         # Whether the method adds samples pace by pace, weighs the views, and takes
         # distances in graph embeddings of them.
@@ -228,24 +206,26 @@ def make_report(
         sample_map=sample_map,
         map_columns=_map_columns(len(explanation.view_names)),
         map_data=_map_data(sample_map, explanation, ids, classes, class_names),
-        sample_data=_sample_data(explanation, options.sample_ids),
+        sample_data=_sample_data(explanation, sample_ids),
+        **shown,
     )
     return ReportPage(page)
 
 
 def _classes(
-    options: ReportOptions, n_samples: int
+    target: Any, target_names: Sequence[str], n_samples: int
 ) -> tuple[IntArray | None, list[str]]:
     """Known classes as codes, and the names of the classes that occur."""
-    if options.target is None:
+    if target is None:
         return None, []
-    target = np.asarray(options.target)
+    target = np.asarray(target)
     if target.shape != (n_samples,):
         msg = f"target has shape {target.shape}, expected ({n_samples},)."
         raise ViewError(msg)
+    values: Any
     values, codes = np.unique(target, return_inverse=True)
-    if options.target_names and values.dtype.kind in "iu":
-        return codes, [str(options.target_names[value]) for value in values]
+    if target_names and values.dtype.kind in "iu":
+        values = [target_names[value] for value in values]
     return codes, [str(value) for value in values]
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from manyview._typing import FloatArray, IntArray
 from manyview._version import __version__
-from manyview._views import ViewSet
 from manyview.explain import Explanation
 from manyview.reporting._page import Column, Table
 
@@ -94,27 +93,12 @@ def most_agreeing(explanation: Explanation) -> list[str]:
     return [explanation.view_names[v] for v in np.flatnonzero(best)]
 
 
-def settings(method: str, estimator: Any) -> list[tuple[str, str]]:
-    """Method and parameters."""
-    params = {} if estimator is None else estimator.get_params()
-    return [
-        ("method", method),
-        *((name, _setting(value)) for name, value in params.items()),
-    ]
-
-
-def _setting(value: Any) -> str:
+def setting(value: Any) -> str:
+    """A parameter in a few words."""
     if isinstance(value, np.ndarray):
         return f"array of shape {value.shape}"
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def data_facts(views: ViewSet) -> list[tuple[str, str]]:
-    """Size of the data."""
-    widths = zip(views.names, views.n_features, strict=True)
-    features = ", ".join(f"{name} {width:,}" for name, width in widths)
-    return [("samples", f"{views.n_samples:,}"), ("features", features)]
 
 
 def versions() -> list[tuple[str, str]]:
