@@ -70,18 +70,22 @@ class Result:
         return self.data.n_samples < len(self.model.labels_)
 
     def write_labels(self, file: IO[str]) -> None:
-        """All labels as CSV."""
-        labels = self.model.labels_
-        named = hasattr(self.model, "cluster_names_")
-        _output.write_labels(
-            file,
-            range(len(labels)) if self.is_part else sample_names(self.data),
-            labels,
-            None if self.is_part else self.explanation.confidence,
-            cluster_names=self.model.named_labels().tolist() if named else None,
-            view_names=self.data.view_names,
-            joined_pace=getattr(self.model, "joined_pace_", None),
-        )
+        """All labels as CSV, with names, confidence and paces where they are known."""
+        import pandas as pd
+
+        model, labels = self.model, self.model.labels_
+        columns: dict[str, Any] = {"sample": sample_names(self.data), "cluster": labels}
+        if self.is_part:
+            columns["sample"] = [str(row) for row in range(len(labels))]
+        if hasattr(model, "cluster_names_"):
+            columns["name"] = model.named_labels()
+        if not self.is_part:
+            columns["confidence"] = self.explanation.confidence
+        # A sample that lacks a view, pace 0, never joins there: an empty cell.
+        for v, paces in enumerate(getattr(model, "joined_pace_", ())):
+            joined = pd.Series(paces, dtype="Int64")
+            columns[f"pace_{self.data.view_names[v]}"] = joined.mask(joined == 0)
+        _output.write_labels(file, pd.DataFrame(columns))
 
     def summarise(self, request: Request) -> dict[str, Any]:
         """The run as JSON values."""
