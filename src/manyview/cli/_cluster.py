@@ -286,7 +286,7 @@ def _check_write(path: Path, request: opt.Request, *, force: bool) -> None:
 
 def _write_annotated(result: Result, request: opt.Request, path: Path) -> None:
     """A copy of the clustered file with the results in it."""
-    from manyview.omics._annotations import annotate_file, make_annotations
+    from manyview.omics import annotate_file, make_annotations
 
     found = make_annotations(
         result.model,

@@ -129,7 +129,7 @@ def _fit(
     import numpy as np
     from sklearn.exceptions import ConvergenceWarning
 
-    from manyview.metrics._scores import all_scores
+    from manyview.metrics import all_scores
 
     known = estimator.get_params()
     own = {name: value for name, value in settings.items() if name in known}

@@ -57,7 +57,7 @@ def predict_command(
     import pandas as pd
 
     from manyview._model_file import load_imputer, load_model
-    from manyview.metrics._scores import all_scores
+    from manyview.metrics import all_scores
 
     path = None if as_json or str(out) == "-" else out
     if path is not None:

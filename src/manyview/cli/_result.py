@@ -18,7 +18,7 @@ from manyview.cluster._clustering import Clustering
 from manyview.datasets import MultiViewData
 from manyview.explain import Association, Explanation, associate
 from manyview.explain._margins import explain_clustering
-from manyview.metrics._scores import all_scores
+from manyview.metrics import all_scores
 from manyview.model_selection import ClusterCountChoice
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from manyview._results import IterationRecord, PaceRecord
 from manyview._typing import IntArray
 from manyview.explain import Explanation
-from manyview.plotting._colors import cluster_colors
+from manyview.plotting import cluster_colors
 from manyview.reporting._page import Figure, figure_text
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ import numpy as np
 from manyview._extras import import_extra
 from manyview._files import whole_file
 from manyview._version import __version__
-from manyview.plotting._colors import cluster_colors
+from manyview.plotting import cluster_colors
 
 # A Plotly figure as plain data: {"data": [...], "layout": {...}}. page.js adds what all
 # figures have in common, and fills in colours that depend on the theme: "theme:ink",

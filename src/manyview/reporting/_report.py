@@ -18,8 +18,8 @@ from manyview.explain import Association, Explanation, SampleMap, associate
 from manyview.explain._features import features_of_clusters
 from manyview.explain._maps import map_clustering
 from manyview.explain._margins import clustering_of, explain_clustering
-from manyview.metrics._scores import all_scores
-from manyview.plotting._colors import cluster_colors
+from manyview.metrics import all_scores
+from manyview.plotting import cluster_colors
 from manyview.reporting import _figures, _tables
 from manyview.reporting._page import ReportPage, render_page
 

@@ -10,6 +10,14 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
 
+__all__ = [
+    "adjusted_rand_score",
+    "clustering_accuracy",
+    "nmi_score",
+    "pairwise_f_score",
+    "purity_score",
+]
+
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     """Share of samples in the right class under the best matching of clusters.
