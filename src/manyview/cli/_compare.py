@@ -176,14 +176,13 @@ def _writers(content: dict[str, Any], command: str) -> _output.Writers:
 
 def _page(content: dict[str, Any], command: str) -> ReportPage:
     """One self-contained HTML page."""
-    from manyview.reporting import ReportPage, _figures, _tables
+    from manyview.reporting import ReportPage, _figures
     from manyview.reporting._page import render_page
 
     page = render_page(
         "comparison.html",
         templates=Path(__file__).parent / "templates",
         draw=_figures,
-        tables=_tables,
         score_names=_render.SCORES,
         content=content,
         command=command,

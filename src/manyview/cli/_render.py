@@ -64,8 +64,8 @@ def _announce(word: str, style: str, message: str) -> None:
 
 
 def to_json(content: Any) -> str:
-    """JSON to be read by people too; what JSON cannot hold becomes text."""
-    return json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n"
+    """JSON, to be read by people too."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def as_json(content: Any) -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from manyview.reporting import ReportPage
 
 FORMAT = 1
+# What JSON can hold of parameters; others are stored as text.
+PLAIN = (bool, int, float, str, type(None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,15 +91,19 @@ class Result:
 
     def summarise(self, request: Request) -> dict[str, Any]:
         """The run as JSON values."""
-        data, fitted = self.data, self.estimator or self.model
-        labels = self.model.labels_
+        data, labels = self.data, self.model.labels_
+        fitted = self.estimator or self.model
+        params = {
+            name: value if isinstance(value, PLAIN) else str(value)
+            for name, value in fitted.get_params().items()
+        }
         summary = {
             "format": FORMAT,
             "manyview": __version__,
             "command": self.command,
             "request": asdict(request.resolved()),
             "method": type(fitted).__name__,
-            "params": fitted.get_params(),
+            "params": params,
             "n_clusters": int(fitted.n_clusters),
             "seconds": round(self.seconds, 3),
             "data": {

@@ -3,58 +3,30 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from manyview._typing import FloatArray, IntArray
 from manyview._version import __version__
 from manyview.explain import Explanation
-from manyview.reporting._page import Column, Table
+from manyview.reporting._page import Column
 
 # Views whose agreement differs by less agree equally often.
 SAME_AGREEMENT = 0.005
 
-# A column with its cells.
-Filled: TypeAlias = tuple[Column, Iterable[Any]]
-
-
-def column(
-    name: str,
-    cells: Iterable[Any],
-    spec: str = "",
-    hint: str = "",
-    *,
-    clusters: Sequence[str] = (),
-) -> Filled:
-    """A column of text, or of numbers if there is a format specification.
-
-    clusters : names of the clusters, whose numbers are the cells then; -1 is missing.
-    """
-    if clusters:
-        cells = [None if label < 0 else int(label) for label in cells]
-    numeric = bool(spec)
-    head = Column(name=name, numeric=numeric, format=spec, hint=hint, clusters=clusters)
-    return head, cells
-
-
-def table(caption: str, columns: Sequence[Filled]) -> Table:
-    """A table of columns."""
-    heads, cells = zip(*columns, strict=True)
-    return Table(caption=caption, columns=heads, rows=list(zip(*cells, strict=True)))
-
 
 def sample_columns(
     samples: IntArray, ids: Sequence[str], explanation: Explanation
-) -> list[Filled]:
+) -> list[Column]:
     """What every list of samples begins with."""
     labels, names = explanation.labels[samples], explanation.cluster_names
     return [
-        column("Sample", [str(ids[i]) for i in samples]),
-        column("Cluster", labels, clusters=names),
-        column("Confidence", explanation.confidence[samples], ".2f"),
+        Column("Sample", [str(ids[i]) for i in samples]),
+        Column("Cluster", labels, clusters=names),
+        Column("Confidence", explanation.confidence[samples], ".2f"),
     ]
 
 
