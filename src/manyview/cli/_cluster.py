@@ -237,13 +237,15 @@ def _choose(views: ViewSet, counts: range, estimator: Any) -> ClusterCountChoice
     tester = clone(estimator).set_params(n_init=5, assignment="majorize")
     # A subsample of 80 % must hold as many samples as there are clusters.
     most = max(2, min(counts[-1], int(0.8 * min(views.n_samples, 1000))))
-    with _render.choice_progress() as on_progress:
+    with _render.progress_bar("Choosing the number of clusters") as update:
         return choose_n_clusters(
             views,
             range(counts[0], most + 1),
             estimator=tester,
             random_state=estimator.random_state,
-            on_progress=on_progress,
+            on_progress=lambda n_done, n_fits: update(
+                completed=n_done, total=n_fits, state=f"fit {n_done}/{n_fits}"
+            ),
         )
 
 

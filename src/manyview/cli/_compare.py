@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from manyview.datasets import MultiViewData
     from manyview.reporting import ReportPage
 
+# What there is to say of a method; None where it failed, or did not.
+ROW = ("method", "seconds", "sizes", "scores", "error")
+
 
 @opt.take_request
 def compare_command(
@@ -98,12 +101,8 @@ def compare(
         for n_done, estimator in enumerate(estimators):
             name = type(estimator).__name__
             update(completed=n_done, state=name)
-            row: dict[str, Any] = {
-                "method": name,
-                "seconds": None,
-                "sizes": None,
-                "scores": None,
-            }
+            row: dict[str, Any] = dict.fromkeys(ROW)
+            row["method"] = name
             try:
                 row |= _fit(estimator, views, data.target, settings)
                 found[name] = estimator.labels_
@@ -143,7 +142,6 @@ def _fit(
         "seconds": round(seconds, 3),
         "sizes": f"{sizes.min():,}–{sizes.max():,}",
         "scores": all_scores(target, estimator.labels_),
-        "error": None,
     }
 
 

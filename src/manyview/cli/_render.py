@@ -274,14 +274,3 @@ def fit_progress(estimator: Any) -> Iterator[Callable[[int, IterationRecord], No
             )
 
         yield tell
-
-
-@contextmanager
-def choice_progress() -> Iterator[Callable[[int, int], None]]:
-    """A callback for `choose_n_clusters`."""
-    with progress_bar("Choosing the number of clusters") as update:
-
-        def tell(n_done: int, n_fits: int) -> None:
-            update(completed=n_done, total=n_fits, state=f"fit {n_done}/{n_fits}")
-
-        yield tell

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +15,7 @@ import numpy as np
 from manyview._random import random_source
 from manyview._results import PaceRecord
 from manyview._typing import FloatArray, IntArray
+from manyview._version import __version__
 from manyview.cluster._clustering import Clustering
 from manyview.exceptions import ViewError
 from manyview.explain import Association, Explanation, SampleMap, associate
@@ -20,8 +24,8 @@ from manyview.explain._maps import map_clustering
 from manyview.explain._margins import clustering_of, explain_clustering
 from manyview.metrics import all_scores
 from manyview.plotting import cluster_colors
-from manyview.reporting import _figures, _tables
-from manyview.reporting._page import ReportPage, render_page
+from manyview.reporting import _figures
+from manyview.reporting._page import Column, ReportPage, render_page
 
 if TYPE_CHECKING:
     from manyview.model_selection import ClusterCountChoice
@@ -182,8 +186,11 @@ def make_report(
     history: Sequence[Any] = getattr(estimator, "history_", ())
     page = render_page(
         "clustering.html",
+        np=np,
         draw=_figures,
-        tables=_tables,
+        sample_columns=partial(_sample_columns, explanation, ids),
+        setting=_setting,
+        versions=_versions(),
         estimator=estimator,
         method=type(estimator).__name__,
         history=history,
@@ -235,6 +242,36 @@ def _contingency(explanation: Explanation, classes: IntArray) -> IntArray:
     known = explanation.labels >= 0
     np.add.at(counts, (explanation.labels[known], classes[known]), 1)
     return counts
+
+
+def _sample_columns(
+    explanation: Explanation, ids: Sequence[str], samples: IntArray
+) -> list[Column]:
+    """What every list of samples begins with."""
+    labels, names = explanation.labels[samples], explanation.cluster_names
+    return [
+        Column("Sample", [str(ids[i]) for i in samples]),
+        Column("Cluster", labels, clusters=names),
+        Column("Confidence", explanation.confidence[samples], ".2f"),
+    ]
+
+
+def _setting(value: Any) -> str:
+    """A parameter in a few words."""
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _versions() -> list[tuple[str, str]]:
+    """Of the software that makes the report."""
+    return [
+        ("manyview", __version__),
+        ("Python", platform.python_version()),
+        *((name, version(name)) for name in ("numpy", "scikit-learn", "numba")),
+        ("system", f"{platform.system()} {platform.machine()}"),
+    ]
 
 
 def _map_data(
