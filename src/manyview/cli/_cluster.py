@@ -253,11 +253,7 @@ def _writers(result: Result, summary: dict[str, Any]) -> _output.Writers:
     """The files of a result folder."""
     from manyview import _model_file
 
-    def write_labels(path: Path) -> None:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            result.write_labels(file)
-
-    writers: _output.Writers = {_output.LABELS: write_labels}
+    writers: _output.Writers = {_output.LABELS: result.write_labels}
     if _model_file.can_save(result.model):
         writers[_output.MODEL] = partial(
             _model_file.save_model, result.model, imputer=result.imputer

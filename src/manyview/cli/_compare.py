@@ -76,8 +76,8 @@ def compare_command(
     content = compare(data, estimators, settings)
     written = []
     if out is not None:
-        writers = _writers(content, ctx.meta[opt.COMMAND])
-        written = _output.write_folder(out, writers, force=force)
+        summary = {"command": ctx.meta[opt.COMMAND], **content}
+        written = _output.write_folder(out, _writers(summary), force=force)
     if as_json:
         _render.as_json(content)
         return
@@ -145,15 +145,15 @@ def _fit(
     }
 
 
-def _writers(content: dict[str, Any], command: str) -> _output.Writers:
+def _writers(summary: dict[str, Any]) -> _output.Writers:
     """The files of a comparison."""
     import pandas as pd
 
-    agreement = content["agreement"]
+    agreement = summary["agreement"]
     names = agreement["methods"]
     unscored = dict.fromkeys(_render.SCORES)
     methods = pd.DataFrame(
-        [{**row, **(row["scores"] or unscored)} for row in content["methods"]],
+        [{**row, **(row["scores"] or unscored)} for row in summary["methods"]],
         columns=["method", "seconds", "sizes", *unscored, "error"],
         dtype=object,
     ).set_index("method")
@@ -165,14 +165,13 @@ def _writers(content: dict[str, Any], command: str) -> _output.Writers:
         name: partial(table.to_csv, index_label="method", lineterminator="\n")
         for name, table in tables.items()
     }
-    summary = {"command": command, **content}
     writers[_output.SUMMARY] = partial(_output.write_json, content=summary)
     if _output.can_report():
-        writers[_output.COMPARISON] = lambda path: _page(content, command).save(path)
+        writers[_output.COMPARISON] = lambda path: _page(summary).save(path)
     return writers
 
 
-def _page(content: dict[str, Any], command: str) -> ReportPage:
+def _page(summary: dict[str, Any]) -> ReportPage:
     """One self-contained HTML page."""
     from manyview.reporting import ReportPage, _figures
     from manyview.reporting._page import render_page
@@ -182,7 +181,6 @@ def _page(content: dict[str, Any], command: str) -> ReportPage:
         templates=Path(__file__).parent / "templates",
         draw=_figures,
         score_names=_render.SCORES,
-        content=content,
-        command=command,
+        **summary,
     )
     return ReportPage(page)

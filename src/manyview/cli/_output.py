@@ -193,13 +193,14 @@ def labels_on_stdout(write_labels: Callable[[IO[str]], None]) -> Iterator[None]:
         raise WriteError(msg) from error
 
 
-def write_labels(file: IO[str], table: pd.DataFrame) -> None:
+def write_labels(file: IO[str] | Path, table: pd.DataFrame) -> None:
     """Labels as CSV.
 
     A name that a spreadsheet would run as a formula gets an apostrophe in front. On a
     terminal, control characters are shown as their codes.
     """
-    shown = visible if file.isatty() else str
+    on_terminal = not isinstance(file, Path) and file.isatty()
+    shown = visible if on_terminal else str
     table = table.rename(columns=shown)
     for name in table.columns.intersection(["sample", "name"]):
         table[name] = [shown(escape(text)) for text in table[name]]

@@ -6,6 +6,7 @@ import platform
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class Result:
         """Whether explanations are about some of the samples only."""
         return self.data.n_samples < len(self.model.labels_)
 
-    def write_labels(self, file: IO[str]) -> None:
+    def write_labels(self, file: IO[str] | Path) -> None:
         """All labels as CSV, with names, confidence and paces where they are known."""
         import pandas as pd
 
