@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
@@ -220,13 +219,12 @@ def _is_a(kind: Any, value: Any) -> bool:
 
 
 def _stored_labels(path: Path) -> tuple[list[str], Any]:
-    import numpy as np
+    import pandas as pd
 
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        names = [_output.unescape(row["sample"]) for row in rows]
-        return names, np.array([int(row["cluster"]) for row in rows])
-    except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        labels = table["cluster"].astype(int).to_numpy()
+        return [_output.unescape(name) for name in table["sample"]], labels
+    except (OSError, KeyError, ValueError) as error:
         msg = f"{path} cannot be read ({error!r}). Run manyview cluster again."
         raise DatasetError(msg) from error
