@@ -5,6 +5,7 @@ import io
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from manyview.cli._output import escape, unescape, write_labels
@@ -137,12 +138,5 @@ def test_names_in_errors_cannot_steer_the_terminal(run, files, controls):
 def test_labels_on_a_terminal_cannot_steer_it(monkeypatch, is_terminal):
     file = io.StringIO()
     monkeypatch.setattr(file, "isatty", lambda: is_terminal, raising=False)
-    write_labels(
-        file,
-        [CONTROLS, "a"],
-        np.array([0, 1]),
-        None,
-        view_names=[CONTROLS],
-        joined_pace=np.ones((1, 2), dtype=int),
-    )
+    write_labels(file, pd.DataFrame({"sample": [CONTROLS, "a"], CONTROLS: [1, 1]}))
     assert bool(obeyed(file.getvalue())) is not is_terminal

@@ -137,18 +137,17 @@ def test_report_asks_for_its_extra_before_it_reads(run, tmp_path, monkeypatch):
     assert 'pip install "manyview[report]"' in done.err
 
 
-def test_doctor_names_all_that_the_project_names():
+def test_doctor_names_all_that_the_project_names(run):
     from packaging.requirements import Requirement
 
-    from manyview.cli._info import EXTRAS, REQUIRED
-
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    content = json.loads(run("doctor", "--json").out)
 
     def names(lines):
         return {Requirement(line).name for line in lines}
 
-    assert names(project["dependencies"]) == set(REQUIRED)
+    assert names(project["dependencies"]) == set(content["packages"])
     extras = project["optional-dependencies"]
-    assert set(EXTRAS) == set(extras) - {"all", "test", "docs"}
-    for extra, packages in EXTRAS.items():
+    assert set(content["extras"]) == set(extras) - {"all", "test", "docs"}
+    for extra, packages in content["extras"].items():
         assert names(extras[extra]) == set(packages), extra

@@ -7,8 +7,7 @@ from numpy.testing import assert_allclose
 
 from manyview import NSMVC, ViewError
 from manyview.datasets import make_views
-from manyview.model_selection import choose_n_clusters, recovery
-from manyview.model_selection._cluster_count import _choose, _shortlist
+from manyview.model_selection import _choose, _shortlist, choose_n_clusters, recovery
 
 QUICK = NSMVC(n_init=4, assignment="majorize")
 

@@ -7,18 +7,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
 
 from manyview import NSMVC, CoReg, GraphNSMVC, ViewError
-from manyview._views import check_views
-from manyview.cluster._clustering import label_clustering
 from manyview.model_selection import ClusterCountChoice
 from manyview.reporting import report
-from manyview.reporting._report import (
-    ReportOptions,
-    _map_columns,
-    _whole_numbers,
-    make_report,
-)
+from manyview.reporting._report import _map_columns, _whole_numbers, report_page
 
 NASTY = '<img src=x onerror="alert(1)">'
 
@@ -166,11 +160,16 @@ def test_report_with_missing_views_leaves_gaps(blobs, tmp_path):
     assert None not in block(page, "data-map")["maps"][0]["x"]
 
 
-def test_report_of_labels_needs_no_estimator(blobs):
-    clustering = label_clustering(check_views(blobs[0]), blobs[1])
-    options = ReportOptions(title="Labels")
-    page = make_report(clustering, options, method="SAMVC").html
-    assert "SAMVC" in words(page)
+def labelled(labels):
+    """An estimator that knows nothing but labels."""
+    estimator = KMeans()
+    estimator.labels_ = np.asarray(labels)
+    return estimator
+
+
+def test_report_of_labels_needs_no_more(blobs):
+    page = report_page(labelled(blobs[1]), blobs[0]).html
+    assert "KMeans" in words(page)
     assert "Self-pacing" not in words(page)
     assert "figure-convergence" not in page
 
@@ -214,8 +213,7 @@ def test_report_names_the_view_that_agrees_most_or_says_they_tie(page):
         ({"a": near, "b": other}, "; a agrees with the result most often"),
         ({"a": near, "b": other, "c": near}, "; a and c agree with the result most"),
     ]:
-        clustering = label_clustering(check_views(views), [0, 0, 1, 1])
-        other_page = make_report(clustering, ReportOptions(), method="")
+        other_page = report_page(labelled([0, 0, 1, 1]), views)
         assert sentence in words(other_page.html)
 
 

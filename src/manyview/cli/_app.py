@@ -34,16 +34,13 @@ IMPUTE = "have it filled in with --missing impute or --missing impute-knn"
 
 # How the library's parameters are called on the command line.
 OPTION_NAMES = (
-    (r"align='(\w+)'", r"--align \1"),
-    (r"scale='(\w+)'", r"--scale \1"),
+    (r"\b(align|scale|encode|drop)='(\w+)'", r"--\1 \2"),
     (r"scale=None", r"--scale none"),
     (r"header=False", r"--no-header"),
     (r"n_clusters=(\d+)", r"-k \1"),
     (r"\b(ids|labels|variables)=", r"--\1"),
     (r"\buse_rep=", r"--use-rep "),
     (r"\blayer=", r"--layer "),
-    (r"encode='onehot'", r"--encode onehot"),
-    (r"drop='text'", r"--drop text"),
     (r"read with missing='keep' and impute with manyview.ViewImputer", IMPUTE),
     (r"in with manyview.ViewImputer", r"in with --missing impute"),
     (r"strategy='knn'", r"--missing impute-knn"),

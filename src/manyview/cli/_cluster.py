@@ -140,8 +140,7 @@ def cluster_command(
     )
     command = ctx.meta[opt.COMMAND]
     if dask is not None:
-        others = {"--covariates": covariates, "--write": write}
-        refuse_on_dask(request, method, counts, settings, others)
+        refuse_on_dask(ctx, counts)
         settings["n_clusters"] = counts[0]
         result = run_on_dask(dask, request, method, settings, command)
     elif checkpoint is not None:
@@ -212,12 +211,8 @@ def _run(
         clustering = estimator.fit_clustering(views, on_iteration=on_iteration)
     return Result(
         command=command,
-        method=type(estimator).__name__,
         seconds=time.perf_counter() - started,
-        estimator=estimator,
         model=estimator,
-        shown=estimator,
-        labels=estimator.labels_,
         data=data,
         clustering=clustering,
         choice=choice,
@@ -242,13 +237,15 @@ def _choose(views: ViewSet, counts: range, estimator: Any) -> ClusterCountChoice
     tester = clone(estimator).set_params(n_init=5, assignment="majorize")
     # A subsample of 80 % must hold as many samples as there are clusters.
     most = max(2, min(counts[-1], int(0.8 * min(views.n_samples, 1000))))
-    with _render.choice_progress() as on_progress:
+    with _render.progress_bar("Choosing the number of clusters") as update:
         return choose_n_clusters(
             views,
             range(counts[0], most + 1),
             estimator=tester,
             random_state=estimator.random_state,
-            on_progress=on_progress,
+            on_progress=lambda n_done, n_fits: update(
+                completed=n_done, total=n_fits, state=f"fit {n_done}/{n_fits}"
+            ),
         )
 
 
@@ -256,11 +253,7 @@ def _writers(result: Result, summary: dict[str, Any]) -> _output.Writers:
     """The files of a result folder."""
     from manyview import _model_file
 
-    def write_labels(path: Path) -> None:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            result.write_labels(file)
-
-    writers: _output.Writers = {_output.LABELS: write_labels}
+    writers: _output.Writers = {_output.LABELS: result.write_labels}
     if _model_file.can_save(result.model):
         writers[_output.MODEL] = partial(
             _model_file.save_model, result.model, imputer=result.imputer
@@ -291,14 +284,14 @@ def _check_write(path: Path, request: opt.Request, *, force: bool) -> None:
 
 def _write_annotated(result: Result, request: opt.Request, path: Path) -> None:
     """A copy of the clustered file with the results in it."""
-    from manyview.omics._annotations import annotate_file, make_annotations
+    from manyview.omics import annotate_file, make_annotations
 
     found = make_annotations(
-        result.estimator,
+        result.model,
         result.clustering,
         _sources.sample_names(result.data),
         key="manyview",
-        imputed=result.imputed,
+        imputed=result.imputer and result.imputer.n_imputed_,
         explanation=result.explanation,
     )
     (source,) = request.sources

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from manyview.datasets import MultiViewData
     from manyview.reporting import ReportPage
 
+# What there is to say of a method; None where it failed, or did not.
+ROW = ("method", "seconds", "sizes", "scores", "error")
+
 
 @opt.take_request
 def compare_command(
@@ -73,8 +76,8 @@ def compare_command(
     content = compare(data, estimators, settings)
     written = []
     if out is not None:
-        writers = _writers(content, ctx.meta[opt.COMMAND])
-        written = _output.write_folder(out, writers, force=force)
+        summary = {"command": ctx.meta[opt.COMMAND], **content}
+        written = _output.write_folder(out, _writers(summary), force=force)
     if as_json:
         _render.as_json(content)
         return
@@ -98,12 +101,8 @@ def compare(
         for n_done, estimator in enumerate(estimators):
             name = type(estimator).__name__
             update(completed=n_done, state=name)
-            row: dict[str, Any] = {
-                "method": name,
-                "seconds": None,
-                "sizes": None,
-                "scores": None,
-            }
+            row: dict[str, Any] = dict.fromkeys(ROW)
+            row["method"] = name
             try:
                 row |= _fit(estimator, views, data.target, settings)
                 found[name] = estimator.labels_
@@ -129,7 +128,7 @@ def _fit(
     import numpy as np
     from sklearn.exceptions import ConvergenceWarning
 
-    from manyview.metrics._scores import all_scores
+    from manyview.metrics import all_scores
 
     known = estimator.get_params()
     own = {name: value for name, value in settings.items() if name in known}
@@ -143,19 +142,18 @@ def _fit(
         "seconds": round(seconds, 3),
         "sizes": f"{sizes.min():,}–{sizes.max():,}",
         "scores": all_scores(target, estimator.labels_),
-        "error": None,
     }
 
 
-def _writers(content: dict[str, Any], command: str) -> _output.Writers:
+def _writers(summary: dict[str, Any]) -> _output.Writers:
     """The files of a comparison."""
     import pandas as pd
 
-    agreement = content["agreement"]
+    agreement = summary["agreement"]
     names = agreement["methods"]
     unscored = dict.fromkeys(_render.SCORES)
     methods = pd.DataFrame(
-        [{**row, **(row["scores"] or unscored)} for row in content["methods"]],
+        [{**row, **(row["scores"] or unscored)} for row in summary["methods"]],
         columns=["method", "seconds", "sizes", *unscored, "error"],
         dtype=object,
     ).set_index("method")
@@ -167,42 +165,22 @@ def _writers(content: dict[str, Any], command: str) -> _output.Writers:
         name: partial(table.to_csv, index_label="method", lineterminator="\n")
         for name, table in tables.items()
     }
-    summary = {"command": command, **content}
     writers[_output.SUMMARY] = partial(_output.write_json, content=summary)
     if _output.can_report():
-        writers[_output.COMPARISON] = lambda path: _page(content, command).save(path)
+        writers[_output.COMPARISON] = lambda path: _page(summary).save(path)
     return writers
 
 
-def _page(content: dict[str, Any], command: str) -> ReportPage:
+def _page(summary: dict[str, Any]) -> ReportPage:
     """One self-contained HTML page."""
-    import numpy as np
+    from manyview.reporting import ReportPage, _figures
+    from manyview.reporting._page import render_page
 
-    from manyview.reporting import ReportPage
-    from manyview.reporting._figures import agreement_figure
-    from manyview.reporting._page import Column, Table, number, render_page
-
-    rows, agreement = content["methods"], content["agreement"]
-    columns = [
-        Column(name="Method"),
-        number("Seconds", ".1f"),
-        Column(name="Cluster sizes", hint="Smallest and largest cluster"),
-    ]
-    cells = [[row["method"], row["seconds"], row["sizes"] or "failed"] for row in rows]
-    if any(row["scores"] for row in rows):
-        columns += [
-            number(word[0].upper() + word[1:], ".1%")
-            for word in _render.SCORES.values()
-        ]
-        for row, own in zip(rows, cells, strict=True):
-            own += [(row["scores"] or {}).get(name) for name in _render.SCORES]
-    scores = np.array(agreement["ari"])
     page = render_page(
         "comparison.html",
         templates=Path(__file__).parent / "templates",
-        agreement=agreement_figure(agreement["methods"], scores),
-        content=content,
-        command=command,
-        table=Table(caption="All methods", columns=tuple(columns), rows=cells),
+        draw=_figures,
+        score_names=_render.SCORES,
+        **summary,
     )
     return ReportPage(page)

@@ -24,38 +24,34 @@ if TYPE_CHECKING:
 
 # Methods that run on a cluster, and their estimators in `manyview.distributed`.
 DASK_METHODS = {"graphnsmvc": "DaskGraphNSMVC", "nsmvc": "DaskNSMVC"}
+# Options of fits on this machine.
+LOCAL_OPTIONS = (
+    *("outlier_threshold", "covariates", "write"),
+    *(field.name for field in fields(Request) if field.name != "sources"),
+)
 # Rows that explanations and the report look at.
 SAMPLE_ROWS = 5000
 CONNECT_SECONDS = 20
 
 
-def refuse_on_dask(
-    request: Request,
-    method: str,
-    counts: range,
-    settings: dict[str, Any],
-    others: dict[str, Any],
-) -> None:
+def refuse_on_dask(ctx: typer.Context, counts: range) -> None:
     """On a cluster there are two methods, one step, and no reading of other files."""
     refused = {
-        "-k": len(counts) > 1,
-        "--method": method.lower() not in DASK_METHODS,
-        "--assignment": settings.get("assignment") == "sequential",
-        "--outlier-threshold": "outlier_threshold" in settings,
+        "n_clusters": len(counts) > 1,
+        "method": ctx.params["method"].lower() not in DASK_METHODS,
+        "assignment": ctx.params["assignment"] == "sequential",
     }
-    refused |= {option: value is not None for option, value in others.items()}
-    for field in fields(request):
-        option = f"--{field.name.replace('_', '-')}"
-        given = getattr(request, field.name) != field.default
-        refused[option] = given and field.name != "sources"
-    for option, is_set in refused.items():
+    for name in LOCAL_OPTIONS:
+        source = ctx.get_parameter_source(name)
+        refused[name] = source is not None and source.name == "COMMANDLINE"
+    for name, is_set in refused.items():
         if is_set:
             msg = (
                 "--dask runs graphnsmvc or nsmvc with one number of clusters and "
                 "--assignment majorize, on zarr or parquet with rows in one order. "
                 "Noise, covariates and --write are for fits on this machine."
             )
-            raise typer.BadParameter(msg, param_hint=option)
+            raise typer.BadParameter(msg, param_hint=f"--{name.replace('_', '-')}")
 
 
 @contextmanager
@@ -145,12 +141,10 @@ def run_on_dask(
     shown.joined_pace_ = model.joined_pace_[:, rows]
     return Result(
         command=command,
-        method=type(model).__name__,
         seconds=seconds,
         estimator=estimator,
         model=model,
         shown=shown,
-        labels=model.labels_,
         data=MultiViewData(
             name=" + ".join(views),
             views=tuple(views.values()),

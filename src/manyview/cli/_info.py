@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 import platform
+import re
 import tempfile
 import time
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,31 +24,8 @@ if TYPE_CHECKING:
 
 PAGE = "https://manyview.github.io/manyview/api/generated/manyview.{}.html"
 
-# As in pyproject.toml, in its order.
-REQUIRED = (
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "numba",
-    "joblib",
-    "threadpoolctl",
-    "pandas",
-    "pooch",
-    "requests",
-    "typer",
-    "rich",
-)
-EXTRAS = {
-    "plot": ["matplotlib"],
-    "report": ["plotly", "jinja2"],
-    "io": ["pyarrow", "h5py", "zarr", "numcodecs", "zstandard"],
-    "excel": ["openpyxl", "defusedxml"],
-    "omics": ["anndata", "h5py"],
-    "survival": ["lifelines"],
-    "umap": ["umap-learn"],
-    "dask": ["dask", "distributed", "zarr", "numcodecs", "pyarrow"],
-    "companions": ["scanpy", "mudata", "umap-learn", "lifelines"],
-}
+# Extras that are for the project's own work, or hold all others.
+NOT_SHOWN = {"all", "docs", "test"}
 
 
 def methods_command(as_json: opt.AsJson = False, _debug: opt.Debug = False) -> None:
@@ -100,16 +78,15 @@ def datasets_command(
     """
     from manyview import datasets
 
+    if name is None and fetch:
+        msg = f"--fetch needs a name: one of {', '.join(datasets.list_datasets())}."
+        raise DatasetError(msg)
     if name is None:
-        known = datasets.list_datasets()
-        if fetch:
-            msg = f"--fetch needs a name: one of {', '.join(known)}."
-            raise DatasetError(msg)
-        rows = [_describe(datasets.dataset_info(one)) for one in known]
-        if as_json:
-            _render.as_json(rows)
-        else:
-            _render.datasets(rows)
+        rows = [
+            _describe(datasets.dataset_info(one)) for one in datasets.list_datasets()
+        ]
+        show = _render.as_json if as_json else _render.datasets
+        show(rows)
         return
     info = datasets.dataset_info(name)
     if fetch:
@@ -171,15 +148,13 @@ def doctor_command(as_json: opt.AsJson = False, _debug: opt.Debug = False) -> No
     from manyview.datasets import data_folder, list_datasets
 
     test = _self_test()
+    extras = _packages()
     content = {
         "manyview": __version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "packages": {name: _version(name) for name in REQUIRED},
-        "extras": {
-            extra: {name: _version(name) for name in names}
-            for extra, names in EXTRAS.items()
-        },
+        "packages": extras.pop(""),
+        "extras": extras,
         "cpus": os.cpu_count(),
         # Asked after the self-test, which loads the libraries.
         "threads": {
@@ -195,6 +170,17 @@ def doctor_command(as_json: opt.AsJson = False, _debug: opt.Debug = False) -> No
         _render.facts(_doctor_facts(content))
     if not test["passed"]:
         raise typer.Exit(1)
+
+
+def _packages() -> dict[str, dict[str, str | None]]:
+    """Packages and their versions by extra; those that are always needed under ''."""
+    found: dict[str, dict[str, str | None]] = {"": {}}
+    for requirement in requires("manyview") or ():
+        name = re.split(r"[^\w.-]", requirement)[0]
+        extra = "".join(re.findall(r"extra == .([\w-]+)", requirement))
+        if extra not in NOT_SHOWN:
+            found.setdefault(extra, {})[name] = _version(name)
+    return found
 
 
 def _version(name: str) -> str | None:

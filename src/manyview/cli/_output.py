@@ -3,25 +3,23 @@ without --force."""
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from manyview._files import whole_file
-from manyview.cli._render import note, visible
+from manyview.cli._render import note, to_json, visible
 from manyview.exceptions import DatasetError
 
 if TYPE_CHECKING:
-    from manyview._typing import FloatArray, IntArray
+    import pandas as pd
 
 # Files of a folder, each with what writes it to a path.
 Writers: TypeAlias = dict[str, Callable[[Path], object]]
@@ -171,9 +169,8 @@ def write_folder(folder: Path, writers: Writers, *, force: bool) -> list[str]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """A file of JSON, to be read by people too."""
-    text = json.dumps(content, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    """A file of JSON."""
+    path.write_text(to_json(content), encoding="utf-8")
 
 
 @contextmanager
@@ -196,40 +193,18 @@ def labels_on_stdout(write_labels: Callable[[IO[str]], None]) -> Iterator[None]:
         raise WriteError(msg) from error
 
 
-def write_labels(
-    file: IO[str],
-    sample_ids: Iterable[object],
-    labels: IntArray,
-    confidence: FloatArray | None,
-    *,
-    cluster_names: Sequence[str] | None = None,
-    view_names: Sequence[str] = (),
-    joined_pace: IntArray | None = None,
-) -> None:
-    """Labels as CSV, with names, confidence and paces where they are known.
+def write_labels(file: IO[str] | Path, table: pd.DataFrame) -> None:
+    """Labels as CSV.
 
-    A sample name that a spreadsheet would run as a formula gets an apostrophe in front.
-    On a terminal, control characters are shown as their codes.
+    A name that a spreadsheet would run as a formula gets an apostrophe in front. On a
+    terminal, control characters are shown as their codes.
     """
-    shown = visible if file.isatty() else str
-    columns: list[tuple[str, Any]] = [
-        ("sample", [shown(escape(str(name))) for name in sample_ids]),
-        ("cluster", labels.tolist()),
-    ]
-    if cluster_names is not None:
-        columns.append(("name", [shown(escape(name)) for name in cluster_names]))
-    if confidence is not None:
-        columns.append(("confidence", [f"{c:.4f}" for c in confidence.tolist()]))
-    if joined_pace is not None:
-        # A sample that lacks the view never joins there: an empty cell.
-        columns += [
-            (shown(f"pace_{name}"), [pace or "" for pace in paces])
-            for name, paces in zip(view_names, joined_pace.tolist(), strict=True)
-        ]
-    header, cells = zip(*columns, strict=True)
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(zip(*cells, strict=True))
+    on_terminal = not isinstance(file, Path) and file.isatty()
+    shown = visible if on_terminal else str
+    table = table.rename(columns=shown)
+    for name in table.columns.intersection(["sample", "name"]):
+        table[name] = [shown(escape(text)) for text in table[name]]
+    table.to_csv(file, index=False, float_format="%.4f", lineterminator="\n")
 
 
 def escape(name: str) -> str:

@@ -54,9 +54,10 @@ def predict_command(
       manyview predict demo/model.mvz handwritten --json
     """
     import numpy as np
+    import pandas as pd
 
     from manyview._model_file import load_imputer, load_model
-    from manyview.metrics._scores import all_scores
+    from manyview.metrics import all_scores
 
     path = None if as_json or str(out) == "-" else out
     if path is not None:
@@ -73,26 +74,24 @@ def predict_command(
     assigned = fitted.assign(views)
     # Numbers of the fit: clusters of one name are one for their confidence only.
     clusters = np.where(assigned.noise, -1, assigned.assigned)
-    names = None
+    columns: dict[str, Any] = {
+        "sample": _sources.sample_names(data),
+        "cluster": clusters,
+    }
     if hasattr(fitted, "cluster_names_"):
-        names = fitted.named_labels(clusters).tolist()
+        columns["name"] = fitted.named_labels(clusters)
+    columns["confidence"] = assigned.confidence
     if as_json:
-        content = {
-            "samples": _sources.sample_names(data),
+        found = {
+            "samples": columns["sample"],
             "clusters": clusters.tolist(),
-            **({} if names is None else {"names": names}),
+            **({"names": columns["name"].tolist()} if "name" in columns else {}),
             "confidence": assigned.confidence.round(4).tolist(),
             "scores": all_scores(data.target, clusters),
         }
-        _render.as_json(content)
+        _render.as_json(found)
         return
-    write_labels = partial(
-        _output.write_labels,
-        sample_ids=_sources.sample_names(data),
-        labels=clusters,
-        confidence=assigned.confidence,
-        cluster_names=names,
-    )
+    write_labels = partial(_output.write_labels, table=pd.DataFrame(columns))
     if path is None:
         write_labels(sys.stdout)
         return

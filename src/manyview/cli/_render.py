@@ -63,12 +63,16 @@ def _announce(word: str, style: str, message: str) -> None:
     err.print(Text.assemble((word, style), visible(message)), soft_wrap=True)
 
 
+def to_json(content: Any) -> str:
+    """JSON, to be read by people too."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
 def as_json(content: Any) -> None:
     """JSON on stdout."""
-    text = json.dumps(content, indent=2, ensure_ascii=False)
     # JSON spells out most control characters by itself; these occur in texts only.
     rest = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
-    out.file.write(text.translate(rest) + "\n")
+    out.file.write(to_json(content).translate(rest))
 
 
 def bar(share: float, console: Console, width: int = BAR_WIDTH) -> str:
@@ -268,16 +272,5 @@ def fit_progress(estimator: Any) -> Iterator[Callable[[int, IterationRecord], No
                 completed=restart * n_stages + min(record.stage, n_stages) - 1,
                 state=" · ".join(parts),
             )
-
-        yield tell
-
-
-@contextmanager
-def choice_progress() -> Iterator[Callable[[int, int], None]]:
-    """A callback for `choose_n_clusters`."""
-    with progress_bar("Choosing the number of clusters") as update:
-
-        def tell(n_done: int, n_fits: int) -> None:
-            update(completed=n_done, total=n_fits, state=f"fit {n_done}/{n_fits}")
 
         yield tell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
@@ -95,21 +94,21 @@ def report_command(
         )
         raise DatasetError(msg)
     views = _sources.as_views(data)
-    model: Any = None
     if stored_model.is_file():
         model = load_model(stored_model)
         if new_names:
             model.rename_clusters(new_names)
-        clustering, labels = model.clustering(views), model.labels_
+        clustering = model.clustering(views)
     else:
+        # All that is left of the fit: its labels.
+        model = opt.make_estimator(summary.method.removeprefix("Dask"), {})
+        known, given = model.get_params(), summary.params or {}
+        model.set_params(**{name: given[name] for name in known if name in given})
+        model.labels_ = labels
         clustering = label_clustering(check_views(views), labels)
     found = Result(
         command=summary.command,
-        method=summary.method if model is None else type(model).__name__,
-        estimator=model,
         model=model,
-        shown=model,
-        labels=labels,
         data=data,
         clustering=clustering,
         choice=choice,
@@ -164,6 +163,7 @@ class _Summary:
     command: str
     method: str
     request: dict[str, object]
+    params: dict[str, object] | None = None
     choice: dict[str, object] | None = None
     covariates: dict[str, object] | None = None
 
@@ -219,13 +219,12 @@ def _is_a(kind: Any, value: Any) -> bool:
 
 
 def _stored_labels(path: Path) -> tuple[list[str], Any]:
-    import numpy as np
+    import pandas as pd
 
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        names = [_output.unescape(row["sample"]) for row in rows]
-        return names, np.array([int(row["cluster"]) for row in rows])
-    except (OSError, KeyError, TypeError, ValueError, csv.Error) as error:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        labels = table["cluster"].astype(int).to_numpy()
+        return [_output.unescape(name) for name in table["sample"]], labels
+    except (OSError, KeyError, ValueError) as error:
         msg = f"{path} cannot be read ({error!r}). Run manyview cluster again."
         raise DatasetError(msg) from error

@@ -6,20 +6,20 @@ import platform
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from manyview._typing import IntArray
 from manyview._version import __version__
 from manyview.cli import _output
 from manyview.cli._options import Request
 from manyview.cli._sources import Covariates, imputed_words, sample_names, title_of
 from manyview.cluster._clustering import Clustering
 from manyview.datasets import MultiViewData
-from manyview.explain import Explanation, associate
+from manyview.explain import Association, Explanation, associate
 from manyview.explain._margins import explain_clustering
-from manyview.metrics._scores import all_scores
+from manyview.metrics import all_scores
 from manyview.model_selection import ClusterCountChoice
 
 if TYPE_CHECKING:
@@ -27,25 +27,24 @@ if TYPE_CHECKING:
     from manyview.reporting import ReportPage
 
 FORMAT = 1
+# What JSON can hold of parameters; others are stored as text.
+PLAIN = (bool, int, float, str, type(None))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
     """Clusters that ``manyview cluster`` has found, or that its folder holds.
 
-    estimator : what was fitted. model : the same on this machine, with all samples;
-    None where only labels are left. method : its name. labels : of all samples.
+    model : what was fitted, with all samples. estimator : the same on a Dask cluster.
     data, clustering, explanation : the samples that explanations and the report are
     about: all, or a random part of those on a Dask cluster. shown : `model` with the
     attributes of these samples only.
     """
 
     command: str
-    method: str
-    estimator: Any
     model: Any
-    shown: Any
-    labels: IntArray
+    estimator: Any = None
+    shown: Any = None
     data: MultiViewData
     clustering: Clustering
     choice: ClusterCountChoice | None = None
@@ -57,52 +56,68 @@ class Result:
     def explanation(self) -> Explanation:
         return explain_clustering(self.clustering)
 
-    @property
-    def imputed(self) -> dict[str, int]:
-        """Missing cells that were filled in, by view."""
-        return {} if self.imputer is None else self.imputer.n_imputed_
+    @cached_property
+    def associations(self) -> tuple[Association, ...]:
+        """How the clusters go together with known columns, if there are any."""
+        known = self.covariates
+        if known is None:
+            return ()
+        labels, names = self.clustering.labels, self.clustering.names
+        return associate(
+            labels, known.frame, survival=known.survival, n_clusters=len(names)
+        )
 
     @property
     def is_part(self) -> bool:
         """Whether explanations are about some of the samples only."""
-        return self.data.n_samples < len(self.labels)
+        return self.data.n_samples < len(self.model.labels_)
 
-    def write_labels(self, file: IO[str]) -> None:
-        """All labels as CSV."""
-        named = hasattr(self.model, "cluster_names_")
-        _output.write_labels(
-            file,
-            range(len(self.labels)) if self.is_part else sample_names(self.data),
-            self.labels,
-            None if self.is_part else self.explanation.confidence,
-            cluster_names=self.model.named_labels().tolist() if named else None,
-            view_names=self.data.view_names,
-            joined_pace=getattr(self.model, "joined_pace_", None),
-        )
+    def write_labels(self, file: IO[str] | Path) -> None:
+        """All labels as CSV, with names, confidence and paces where they are known."""
+        import pandas as pd
+
+        model, labels = self.model, self.model.labels_
+        columns: dict[str, Any] = {"sample": sample_names(self.data), "cluster": labels}
+        if self.is_part:
+            columns["sample"] = [str(row) for row in range(len(labels))]
+        if hasattr(model, "cluster_names_"):
+            columns["name"] = model.named_labels()
+        if not self.is_part:
+            columns["confidence"] = self.explanation.confidence
+        # A sample that lacks a view, pace 0, never joins there: an empty cell.
+        for v, paces in enumerate(getattr(model, "joined_pace_", ())):
+            joined = pd.Series(paces, dtype="Int64")
+            columns[f"pace_{self.data.view_names[v]}"] = joined.mask(joined == 0)
+        _output.write_labels(file, pd.DataFrame(columns))
 
     def summarise(self, request: Request) -> dict[str, Any]:
         """The run as JSON values."""
-        data, params = self.data, self.estimator.get_params()
+        data, labels = self.data, self.model.labels_
+        fitted = self.estimator or self.model
+        params = {
+            name: value if isinstance(value, PLAIN) else str(value)
+            for name, value in fitted.get_params().items()
+        }
         summary = {
             "format": FORMAT,
             "manyview": __version__,
             "command": self.command,
             "request": asdict(request.resolved()),
-            "method": type(self.estimator).__name__,
-            "params": {name: _plain(value) for name, value in params.items()},
-            "n_clusters": int(self.estimator.n_clusters),
+            "method": type(fitted).__name__,
+            "params": params,
+            "n_clusters": int(fitted.n_clusters),
             "seconds": round(self.seconds, 3),
             "data": {
                 "name": title_of(data),
-                "n_samples": len(self.labels),
+                "n_samples": len(labels),
                 "source": data.source,
                 "license": data.license,
             },
-            "imputed": None if self.imputer is None else self.imputed,
+            "imputed": self.imputer and self.imputer.n_imputed_,
             "clusters": self._clusters(),
             "views": self._views(),
-            "scores": all_scores(data.target, self.labels),
-            "choice": None if self.choice is None else asdict(self.choice),
+            "scores": all_scores(data.target, labels),
+            "choice": self.choice and asdict(self.choice),
             "versions": {
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("numpy", "scikit-learn", "numba")},
@@ -114,15 +129,9 @@ class Result:
                 "file": str(path.resolve()),
                 "survival": survival and ",".join(survival),
             }
-            found = associate(
-                self.explanation.labels,
-                self.covariates.frame,
-                survival=survival,
-                n_clusters=len(self.explanation.cluster_names),
-            )
             summary["associations"] = [
                 {name: _known(value) for name, value in asdict(one).items()}
-                for one in found
+                for one in self.associations
             ]
         if self.is_part:
             what = "confidence, agreement and the report"
@@ -132,7 +141,8 @@ class Result:
     def _clusters(self) -> list[dict[str, Any]]:
         # NaN for a cluster without samples, or with none that is shown.
         confidence = self.explanation.cluster_confidence
-        sizes = np.bincount(self.labels[self.labels >= 0], minlength=len(confidence))
+        labels = self.model.labels_
+        sizes = np.bincount(labels[labels >= 0], minlength=len(confidence))
         return [
             {"cluster": c, "size": int(sizes[c]), "confidence": _known(float(mean))}
             for c, mean in enumerate(confidence)
@@ -156,11 +166,11 @@ class Result:
 
     def page(self) -> ReportPage:
         """The report."""
-        from manyview.reporting._report import ReportOptions, make_report
+        from manyview.reporting._report import make_report
 
         data, title, part = self.data, title_of(self.data), ""
         if self.is_part:
-            some, every = f"{data.n_samples:,}", f"{len(self.labels):,}"
+            some, every = f"{data.n_samples:,}", f"{len(self.model.labels_):,}"
             title += f" (a sample of {some} of {every} rows)"
             part = f"{some} rows drawn at random from {every}"
         about = {
@@ -170,7 +180,11 @@ class Result:
             "licence": data.license,
             "missing cells": self.imputer and imputed_words(self.imputer),
         }
-        options = ReportOptions(
+        return make_report(
+            self.clustering,
+            self.shown or self.model,
+            explanation=self.explanation,
+            associations=self.associations,
             title=title,
             sample_ids=sample_names(data),
             feature_names=data.feature_names or None,
@@ -179,25 +193,9 @@ class Result:
             command=self.command,
             provenance=[(name, text) for name, text in about.items() if text],
             choice=self.choice,
-            covariates=None if self.covariates is None else self.covariates.frame,
-            survival=None if self.covariates is None else self.covariates.survival,
-        )
-        return make_report(
-            self.clustering,
-            options,
-            method=self.method,
-            estimator=self.shown,
-            explanation=self.explanation,
         )
 
 
 def _known(value: Any) -> Any:
     """The value, or None for NaN, which JSON does not have."""
     return None if value != value else value
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)

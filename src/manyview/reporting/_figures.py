@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manyview._results import IterationRecord, PaceRecord
-from manyview._typing import FloatArray, IntArray
+from manyview._typing import IntArray
 from manyview.explain import Explanation
-from manyview.plotting._colors import cluster_colors
+from manyview.plotting import cluster_colors
 from manyview.reporting._page import Figure, figure_text
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def joining_figure(names: Sequence[str], joined_pace: IntArray) -> Figure:
     return {"data": bars, "layout": _bar_layout("stack", shown)}
 
 
-def agreement_figure(names: Sequence[str], agreement: FloatArray) -> Figure:
+def agreement_figure(names: Sequence[str], agreement: Any) -> Figure:
     """Heat map of a symmetric matrix of shares."""
     cells = _trace(
         "heatmap",

@@ -14,7 +14,7 @@ import html
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,7 +24,7 @@ import numpy as np
 from manyview._extras import import_extra
 from manyview._files import whole_file
 from manyview._version import __version__
-from manyview.plotting._colors import cluster_colors
+from manyview.plotting import cluster_colors
 
 # A Plotly figure as plain data: {"data": [...], "layout": {...}}. page.js adds what all
 # figures have in common, and fills in colours that depend on the theme: "theme:ink",
@@ -38,26 +38,23 @@ FRAME_HEIGHT = 900
 SMALLEST_P = 1e-16
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """One column of a `Table`.
 
+    cells : its contents, for `table_of`.
     format : a format specification for numbers, such as ".3f" or ",d", or "p".
-    numeric : aligned right and sorted by value.
     hint : explanation shown on hovering over the heading.
-    clusters : names of the clusters; cells are then their indices.
+    clusters : names of the clusters; cells are then their indices, -1 for none.
+    numeric : aligned right and sorted by value, as all columns with a format.
     """
 
     name: str
-    numeric: bool = False
+    cells: Iterable[Any] = ()
     format: str = ""
     hint: str = ""
     clusters: Sequence[str] = ()
-
-
-def number(name: str, spec: str = "", hint: str = "") -> Column:
-    """A column of numbers, written by a format specification."""
-    return Column(name=name, numeric=True, format=spec, hint=hint)
+    numeric: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,8 +66,14 @@ class Table:
     """
 
     caption: str
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     rows: Sequence[Sequence[Any]]
+
+
+def table_of(caption: str, columns: Sequence[Column]) -> Table:
+    """A table by its columns."""
+    rows = list(zip(*(column.cells for column in columns), strict=True))
+    return Table(caption=caption, columns=columns, rows=rows)
 
 
 class ReportPage:
@@ -141,6 +144,8 @@ def render_page(template: str, *, templates: Path = TEMPLATES, **context: Any) -
         "asset": _asset,
         "page_code": page_code,
         "cluster_colors": cluster_colors,
+        "column": Column,
+        "table_of": table_of,
     }
     # Sections enter themselves, for the table of contents.
     rendered: str = environment.get_template(template).render(sections=[], **context)
@@ -183,8 +188,8 @@ def figure_text(text: object) -> str:
 
 def format_cell(value: Any, column: Column) -> str:
     """A table cell as text."""
-    if column.clusters and value is not None:
-        return str(column.clusters[value])
+    if column.clusters:
+        return "–" if value < 0 else column.clusters[value]
     return value if isinstance(value, str) else format_number(value, column.format)
 
 

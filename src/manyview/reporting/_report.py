@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +15,17 @@ import numpy as np
 from manyview._random import random_source
 from manyview._results import PaceRecord
 from manyview._typing import FloatArray, IntArray
+from manyview._version import __version__
 from manyview.cluster._clustering import Clustering
 from manyview.exceptions import ViewError
 from manyview.explain import Association, Explanation, SampleMap, associate
 from manyview.explain._features import features_of_clusters
 from manyview.explain._maps import map_clustering
 from manyview.explain._margins import clustering_of, explain_clustering
-from manyview.metrics._scores import all_scores
-from manyview.plotting._colors import cluster_colors
-from manyview.reporting import _figures, _tables
-from manyview.reporting._page import ReportPage, render_page
+from manyview.metrics import all_scores
+from manyview.plotting import cluster_colors
+from manyview.reporting import _figures
+from manyview.reporting._page import Column, ReportPage, render_page
 
 if TYPE_CHECKING:
     from manyview.model_selection import ClusterCountChoice
@@ -33,23 +36,6 @@ MAP_EXTENT = 4095
 MOST_LISTED = 200_000
 # Small maps side by side.
 MOST_MAP_COLUMNS = 6
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReportOptions:
-    """What a report says beyond the result itself; see `report_page`."""
-
-    title: str = "Clusters"
-    sample_ids: Sequence[str] | None = None
-    feature_names: Sequence[Sequence[str]] | None = None
-    target: Any = None
-    target_names: Sequence[str] = ()
-    command: str | None = None
-    provenance: Sequence[tuple[str, str]] = ()
-    choice: ClusterCountChoice | None = None
-    covariates: Any = None
-    survival: tuple[str, str] | None = None
-    max_samples: int = 3000
 
 
 def report(
@@ -145,7 +131,16 @@ def report_page(
     page : ReportPage
         Its ``html``, and ``save(path)``.
     """
-    options = ReportOptions(
+    clustering = clustering_of(estimator, X)
+    associations: tuple[Association, ...] = ()
+    if covariates is not None:
+        labels, names = clustering.labels, clustering.names
+        associations = associate(
+            labels, covariates, survival=survival, n_clusters=len(names)
+        )
+    return make_report(
+        clustering,
+        estimator,
         title=title,
         sample_ids=sample_ids,
         feature_names=feature_names,
@@ -154,60 +149,50 @@ def report_page(
         command=command,
         provenance=provenance,
         choice=choice,
-        covariates=covariates,
-        survival=survival,
+        associations=associations,
         max_samples=max_samples,
-    )
-    return make_report(
-        clustering_of(estimator, X),
-        options,
-        method=type(estimator).__name__,
-        estimator=estimator,
     )
 
 
 def make_report(
     clustering: Clustering,
-    options: ReportOptions,
+    estimator: Any,
     *,
-    method: str,
-    estimator: Any = None,
     explanation: Explanation | None = None,
+    sample_ids: Sequence[str] | None = None,
+    feature_names: Sequence[Sequence[str]] | None = None,
+    target: Any = None,
+    target_names: Sequence[str] = (),
+    associations: Sequence[Association] = (),
+    max_samples: int = 3000,
+    **shown: Any,
 ) -> ReportPage:
-    """The page about a clustering.
+    """The page about a clustering, see `report_page`.
 
-    estimator : the fitted estimator, or None where only labels are left. explanation :
-    that of the clustering, computed if None.
+    explanation : that of the clustering, computed if None. shown : title, command,
+    provenance and choice, which only the template looks at.
     """
     explanation = explanation or explain_clustering(clustering)
     labels = explanation.labels
-    ids = options.sample_ids
+    ids = sample_ids
     if ids is None:
         ids = [str(i) for i in range(len(labels))]
     if len(ids) != len(labels):
         msg = f"{len(ids)} sample ids were given for {len(labels)} samples."
         raise ViewError(msg)
-    classes, class_names = _classes(options, len(labels))
-    effects = features_of_clusters(clustering.views, labels, options.feature_names)
-    associations: tuple[Association, ...] = ()
-    if options.covariates is not None:
-        associations = associate(
-            labels,
-            options.covariates,
-            survival=options.survival,
-            n_clusters=len(clustering.names),
-        )
-    sample_map = map_clustering(
-        clustering, labels, options.max_samples, random_source(0)
-    )
+    classes, class_names = _classes(target, target_names, len(labels))
+    effects = features_of_clusters(clustering.views, labels, feature_names)
+    sample_map = map_clustering(clustering, labels, max_samples, random_source(0))
     history: Sequence[Any] = getattr(estimator, "history_", ())
     page = render_page(
         "clustering.html",
+        np=np,
         draw=_figures,
-        tables=_tables,
-        options=options,
-        method=method,
+        sample_columns=partial(_sample_columns, explanation, ids),
+        setting=_setting,
+        versions=_versions(),
         estimator=estimator,
+        method=type(estimator).__name__,
         history=history,
         # Whether the method adds samples pace by pace, weighs the views, and takes
         # distances in graph embeddings of them.
@@ -228,24 +213,26 @@ def make_report(
         sample_map=sample_map,
         map_columns=_map_columns(len(explanation.view_names)),
         map_data=_map_data(sample_map, explanation, ids, classes, class_names),
-        sample_data=_sample_data(explanation, options.sample_ids),
+        sample_data=_sample_data(explanation, sample_ids),
+        **shown,
     )
     return ReportPage(page)
 
 
 def _classes(
-    options: ReportOptions, n_samples: int
+    target: Any, target_names: Sequence[str], n_samples: int
 ) -> tuple[IntArray | None, list[str]]:
     """Known classes as codes, and the names of the classes that occur."""
-    if options.target is None:
+    if target is None:
         return None, []
-    target = np.asarray(options.target)
+    target = np.asarray(target)
     if target.shape != (n_samples,):
         msg = f"target has shape {target.shape}, expected ({n_samples},)."
         raise ViewError(msg)
+    values: Any
     values, codes = np.unique(target, return_inverse=True)
-    if options.target_names and values.dtype.kind in "iu":
-        return codes, [str(options.target_names[value]) for value in values]
+    if target_names and values.dtype.kind in "iu":
+        values = [target_names[value] for value in values]
     return codes, [str(value) for value in values]
 
 
@@ -255,6 +242,36 @@ def _contingency(explanation: Explanation, classes: IntArray) -> IntArray:
     known = explanation.labels >= 0
     np.add.at(counts, (explanation.labels[known], classes[known]), 1)
     return counts
+
+
+def _sample_columns(
+    explanation: Explanation, ids: Sequence[str], samples: IntArray
+) -> list[Column]:
+    """What every list of samples begins with."""
+    labels, names = explanation.labels[samples], explanation.cluster_names
+    return [
+        Column("Sample", [str(ids[i]) for i in samples]),
+        Column("Cluster", labels, clusters=names),
+        Column("Confidence", explanation.confidence[samples], ".2f"),
+    ]
+
+
+def _setting(value: Any) -> str:
+    """A parameter in a few words."""
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _versions() -> list[tuple[str, str]]:
+    """Of the software that makes the report."""
+    return [
+        ("manyview", __version__),
+        ("Python", platform.python_version()),
+        *((name, version(name)) for name in ("numpy", "scikit-learn", "numba")),
+        ("system", f"{platform.system()} {platform.machine()}"),
+    ]
 
 
 def _map_data(

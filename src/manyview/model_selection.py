@@ -19,6 +19,8 @@ from manyview.cluster import GraphNSMVC
 from manyview.embedding import GraphViews
 from manyview.exceptions import ViewError
 
+__all__ = ["ClusterCountChoice", "choose_n_clusters", "recovery"]
+
 OnProgress = Callable[[int, int], None]
 
 # A cluster that is found again with a mean Jaccard index of this counts as stable

@@ -1,7 +1,8 @@
-"""Static figures of a fitted clustering, each drawn into one Matplotlib axes."""
+"""Figures of clusterings, drawn into Matplotlib axes of your own."""
 
 from __future__ import annotations
 
+import colorsys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,39 @@ import numpy as np
 from manyview._extras import import_extra
 from manyview._results import PaceRecord
 from manyview.exceptions import ViewError
-from manyview.plotting._colors import cluster_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from manyview.explain import Explanation, SampleMap
     from manyview.model_selection import ClusterCountChoice
+
+__all__ = [
+    "cluster_colors",
+    "plot_agreement",
+    "plot_cluster_count",
+    "plot_convergence",
+    "plot_exponents",
+    "plot_map",
+    "plot_sensitivity",
+]
+
+# Distinct on white and on near-black; neighbours differ in lightness too.
+PALETTE = (
+    "#3b6fd4",
+    "#e07b39",
+    "#2a9d6f",
+    "#c8434f",
+    "#8e5bc9",
+    "#b3a125",
+    "#1fa3b8",
+    "#d65fa5",
+    "#8a5a3c",
+    "#7a8794",
+    "#5fae3c",
+    "#e0a526",
+)
+GOLDEN_ANGLE = 0.381966
 
 
 def plot_convergence(estimator: Any, *, ax: Axes | None = None) -> Axes:
@@ -213,6 +240,29 @@ def plot_cluster_count(choice: ClusterCountChoice, *, ax: Axes | None = None) ->
     ax.axvline(choice.n_clusters, color="0.7", linewidth=0.8)
     ax.set(xlabel="number of clusters", ylabel="weakest cluster", ylim=(0, 1.05))
     return ax
+
+
+def cluster_colors(n_clusters: int) -> list[str]:
+    """One colour per cluster, as ``#rrggbb``.
+
+    Parameters
+    ----------
+    n_clusters : int
+        How many are needed. Beyond the hand-picked ones, hues step by the golden
+        angle, so that neighbours stay far apart.
+
+    Returns
+    -------
+    colors : list of str
+        The colours.
+    """
+    colors = list(PALETTE[:n_clusters])
+    for extra in range(n_clusters - len(colors)):
+        hue = (0.07 + extra * GOLDEN_ANGLE) % 1.0
+        lightness = (0.42, 0.55, 0.66)[extra % 3]
+        rgb = colorsys.hls_to_rgb(hue, lightness, 0.55)
+        colors.append("#" + "".join(f"{round(255 * part):02x}" for part in rgb))
+    return colors
 
 
 def _axes(ax: Axes | None) -> Axes:
