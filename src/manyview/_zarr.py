@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from manyview._extras import import_extra
+from manyview._files import UNREADABLE
 from manyview.exceptions import DatasetError
 
 NOTES = frozenset({"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"})
@@ -51,7 +52,8 @@ class ZarrArray:
 def check_zarr(path: Path) -> dict[str, ZarrArray]:
     """Arrays of a store by name ("" if the store is one array), or a `DatasetError`.
 
-    No chunk is opened here.
+    No chunk is opened here. Arrays are to be opened one by one: copies of their
+    metadata that a group may keep are not looked at.
     """
     if not path.is_dir():
         msg = f"{path} is not a zarr store: it is no folder."
@@ -64,19 +66,15 @@ def check_zarr(path: Path) -> dict[str, ZarrArray]:
         whole = _array_at(path)
         if whole is not None:
             return {"": whole}
-        _check_group(path)
         found = {child.name: _array_at(child) for child in sorted(path.iterdir())}
     except DatasetError:
         raise
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except UNREADABLE as error:
         msg = f"{path} has unsound zarr metadata ({type(error).__name__}: {error})."
         raise DatasetError(msg) from error
+    if not any((path / note).is_file() for note in ("zarr.json", ".zgroup")):
+        msg = f"{path} is not a zarr store: it has neither zarr.json nor .zarray."
+        raise DatasetError(msg)
     return {name: array for name, array in found.items() if array is not None}
 
 
@@ -93,23 +91,6 @@ def _array_at(path: Path) -> ZarrArray | None:
         msg = f"{path} claims {n_chunks} chunks and stores few of them; not opened."
         raise DatasetError(msg)
     return array
-
-
-def _check_group(path: Path) -> None:
-    """The copies of the metadata that a group may keep are what zarr reads."""
-    new, copies = _read_json(path / "zarr.json"), _read_json(path / ".zmetadata")
-    if new is not None:
-        kept = new.get("consolidated_metadata") or {}
-        for content in kept.get("metadata", {}).values():
-            if content["node_type"] == "array":
-                _describe(path, content, 3)
-    elif not (path / ".zgroup").is_file():
-        msg = f"{path} is not a zarr store: it has neither zarr.json nor .zarray."
-        raise DatasetError(msg)
-    elif copies is not None:
-        for name, content in copies["metadata"].items():
-            if name.endswith(".zarray"):
-                _describe(path, content, 2)
 
 
 def _read_json(path: Path) -> Any:

@@ -114,19 +114,39 @@ def test_zarr_deep_metadata_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("codec", ["numcodecs.pickle", "vlen-utf8", "sharding_indexed"])
-@pytest.mark.parametrize("consolidated", [False, True])
-def test_zarr_codecs_of_format_3_are_checked(tmp_path, codec, consolidated):
+def test_zarr_codecs_of_format_3_are_checked(tmp_path, codec):
     group = zarr.open_group(str(tmp_path / "a.zarr"), mode="w")
     group.create_array("x", shape=A.shape, dtype="f8")[:] = A
     note = tmp_path / "a.zarr" / "x" / "zarr.json"
     content = json.loads(note.read_text())
     content["codecs"].append({"name": codec, "configuration": {}})
-    if consolidated:
-        note = tmp_path / "a.zarr" / "zarr.json"
-        top = json.loads(note.read_text())
-        content = top | {"consolidated_metadata": {"metadata": {"x": content}}}
     note.write_text(json.dumps(content))
     refused(tmp_path / "a.zarr", f"the codecs .*'{codec}'")
+
+
+@pytest.mark.parametrize("format", [2, 3])
+def test_zarr_copies_of_metadata_are_not_used(tmp_path, format):
+    path = tmp_path / "a.zarr"
+    group = zarr.open_group(str(path), mode="w", zarr_format=format)
+    group.create_array("x", shape=A.shape, dtype="f8")[:] = A
+    own = path / "x" / (".zarray" if format == 2 else "zarr.json")
+    content = json.loads(own.read_text())
+    if format == 2:
+        content["filters"] = [{"id": "pickle"}]
+        copies = {"metadata": {"x/.zarray": content}, "zarr_consolidated_format": 1}
+        (path / ".zmetadata").write_text(json.dumps(copies))
+    else:
+        content["codecs"].append({"name": "numcodecs.pickle", "configuration": {}})
+        top = json.loads((path / "zarr.json").read_text())
+        kept = {"kind": "inline", "must_understand": False, "metadata": {"x": content}}
+        (path / "zarr.json").write_text(
+            json.dumps(top | {"consolidated_metadata": kept})
+        )
+    np.testing.assert_array_equal(read_views([path]).views[0], A)
+    from manyview.distributed._inputs import open_lazy_views
+
+    lazy = open_lazy_views(str(path))
+    np.testing.assert_array_equal(lazy.arrays["x"].compute(), A)
 
 
 @cache
