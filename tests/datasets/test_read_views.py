@@ -460,7 +460,7 @@ def test_labels_in_two_files_must_agree(tmp_path):
         read_views([first, second], align="missing", labels="k")
     write(first, "x,k\n1,u\n2,v\n")
     write(second, "y,k\n1,u\n2,u\n")
-    with pytest.raises(DatasetError, match="have different labels in row 2"):
+    with pytest.raises(DatasetError, match="calls the sample in row 2"):
         read_views([first, second], labels="k")
 
 

@@ -175,7 +175,11 @@ def doctor_command(as_json: opt.AsJson = False, _debug: opt.Debug = False) -> No
 def _packages() -> dict[str, dict[str, str | None]]:
     """Packages and their versions by extra; those that are always needed under ''."""
     found: dict[str, dict[str, str | None]] = {"": {}}
-    for requirement in requires("manyview") or ():
+    try:
+        requirements = requires("manyview") or []
+    except PackageNotFoundError:  # A source tree that is not installed.
+        requirements = []
+    for requirement in requirements:
         name = re.split(r"[^\w.-]", requirement)[0]
         extra = "".join(re.findall(r"extra == .([\w-]+)", requirement))
         if extra not in NOT_SHOWN:

@@ -65,26 +65,36 @@ def align_labels(
             "ids. Give it an id column."
         )
         raise DatasetError(msg)
-    if ids is None or nameless:
-        return _labels_by_position(found, n_samples)
-    by_id: dict[str, str] = {}
+    samples = range(n_samples) if ids is None or nameless else ids.tolist()
+    by_position = isinstance(samples, range)
+    classes: dict[Any, str] = {}
     for labels in found:
-        names = _index(labels.origin, labels.ids, n_rows=labels.values.size)
+        names: Any = samples
+        if not by_position:
+            names = _index(labels.origin, labels.ids, n_rows=labels.values.size)
+        elif labels.values.size != n_samples:
+            msg = (
+                f"{labels.origin} has {labels.values.size} labels for {n_samples} "
+                "samples. Give it an id column when the views have one; a first line "
+                "that is no header needs header=False."
+            )
+            raise DatasetError(msg)
         for name, label in zip(names, labels.values.tolist(), strict=True):
-            if by_id.setdefault(name, label) != label:
+            if classes.setdefault(name, label) != label:
+                row = f"the sample in row {name + 1}" if by_position else ""
                 msg = (
-                    f"{labels.origin} calls sample {name!r} {label!r}, "
-                    f"another file calls it {by_id[name]!r}."
+                    f"{labels.origin} calls {row or f'sample {name!r}'} {label!r}, "
+                    f"another file calls it {classes[name]!r}."
                 )
                 raise DatasetError(msg)
-    unknown = [name for name in ids.tolist() if name not in by_id]
+    unknown = [name for name in samples if name not in classes]
     if unknown:
         msg = (
             f"{len(unknown)} sample(s) have no label, first {unknown[0]!r}. "
             "Add them to the labels, or leave labels= out."
         )
         raise DatasetError(msg)
-    return np.array([by_id[name] for name in ids.tolist()], dtype=np.str_)
+    return np.array([classes[name] for name in samples], dtype=np.str_)
 
 
 def encode_labels(labels: TextArray) -> tuple[IntArray, tuple[str, ...]]:
@@ -97,26 +107,6 @@ def encode_labels(labels: TextArray) -> tuple[IntArray, tuple[str, ...]]:
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     return rank[codes].astype(np.int64), tuple(names[order].tolist())
-
-
-def _labels_by_position(found: Sequence[SourceLabels], n_samples: int) -> TextArray:
-    first = found[0]
-    for labels in found:
-        if labels.values.size != n_samples:
-            msg = (
-                f"{labels.origin} has {labels.values.size} labels for {n_samples} "
-                "samples. Give it an id column when the views have one; a first line "
-                "that is no header needs header=False."
-            )
-            raise DatasetError(msg)
-        differs = np.flatnonzero(labels.values != first.values)
-        if differs.size:
-            msg = (
-                f"{labels.origin} and {first.origin} have different labels in row "
-                f"{differs[0] + 1}."
-            )
-            raise DatasetError(msg)
-    return first.values
 
 
 def _index(
