@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PAGE = "https://manyview.github.io/manyview/api/generated/manyview.{}.html"
 
 # Extras that are for the project's own work, or hold all others.
-NOT_SHOWN = {"all", "docs", "test"}
+NOT_SHOWN = {"all", "companions", "docs", "test"}
 
 
 def methods_command(as_json: opt.AsJson = False, _debug: opt.Debug = False) -> None:
