@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
     from manyview._rows import Rows
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CoTrain(PairwiseClusterer):
     """Co-trained spectral clustering.
 
@@ -27,8 +25,8 @@ class CoTrain(PairwiseClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters, n_init, scale, view_sizes, random_state, verbose
+        As in `AMGL`.
     subspace_ratio : float >= 1, default=1.5
         Eigenvectors a view is filtered through, per other view, as a multiple of
         ``n_clusters``.
@@ -37,20 +35,19 @@ class CoTrain(PairwiseClusterer):
     output : "concat" or int, default="concat"
         Embedding that gives ``labels_``: those of all views side by side, or that of
         one view, by its index.
-    n_init, n_local_trials, n_anchors, scale, view_sizes, random_state, verbose
+    n_local_trials, n_anchors
         As in `CoReg`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     view_labels_ : ndarray of shape (n_views, n_samples)
         Clusters found in each view's own embedding. Numbering differs between views.
     embedding_ : ndarray of shape (n_samples, n_components)
         The rows that were clustered: ``n_clusters`` columns per view in use.
-    n_iter_, history_ : int and tuple of IterationRecord
-        Number of rounds, and a record of each; the objective is NaN, as there is none.
-    n_anchors_, scales_, view_names_, n_features_in_, feature_names_in_
+    history_ : tuple of IterationRecord
+        A record of each round; the objective is NaN, as there is none.
+    labels_, n_iter_, n_anchors_, scales_, view_names_, n_features_in_, \
+feature_names_in_
         As in `CoReg`.
 
     Notes
@@ -92,34 +89,18 @@ class CoTrain(PairwiseClusterer):
     [0, 0, 1, 1]
     """
 
+    subspace_ratio: float = 1.5
+    n_rounds: int = 5
+    output: str | int = "concat"
+    n_local_trials: int | None = None
+    n_anchors: str | int = "auto"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairwiseClusterer._parameter_constraints,
         "subspace_ratio": [Interval(Real, 1, None, closed="left")],
         "output": [StrOptions({"concat"}), Interval(Integral, 0, None, closed="left")],
     }
     _kept = (*PairwiseClusterer._kept, "embedding", "view_labels")
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        subspace_ratio: float = 1.5,
-        n_rounds: int = 5,
-        output: str | int = "concat",
-        n_init: int = 10,
-        n_local_trials: int | None = None,
-        n_anchors: str | int = "auto",
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.subspace_ratio = subspace_ratio
-        self.n_rounds = n_rounds
-        self.output = output
-        self.n_local_trials = n_local_trials
-        self.n_anchors = n_anchors
 
     def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
         from manyview._solvers._cotrain import solve_cotrain
@@ -130,14 +111,5 @@ class CoTrain(PairwiseClusterer):
                 f"{len(rows)}, counted from 0. Use a smaller index or 'concat'."
             )
             raise ViewError(msg)
-        return partial(
-            solve_cotrain,
-            rows,
-            self.n_clusters,
-            subspace_ratio=self.subspace_ratio,
-            n_rounds=self.n_rounds,
-            output=self.output,
-            n_init=self.n_init,
-            n_local_trials=self.n_local_trials,
-            anchors=self._draw_anchors(views.n_samples),
-        )
+        anchors = self._draw_anchors(views.n_samples)
+        return self._bind(solve_cotrain, rows, self.n_clusters, anchors=anchors)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,31 +21,19 @@ if TYPE_CHECKING:
     from manyview._solvers._weighted import CentroidResult
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Lloyd(CentroidClusterer):
     """K-means++ seeding and Lloyd iterations; the smallest inertia wins."""
 
-    _plain_distances = False
+    max_iter: int = 100
+    n_local_trials: int | None = None
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        max_iter: int = 100,
-        n_init: int = 10,
-        n_local_trials: int | None = None,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.max_iter = max_iter
-        self.n_local_trials = n_local_trials
+    _plain_distances = False
 
     def _loop(self) -> Solver:
         from manyview._solvers._kmeans import solve_kmeans
 
-        return partial(solve_kmeans, max_iter=self.max_iter)
+        return self._bind(solve_kmeans)
 
     def _start(
         self,
@@ -71,31 +58,27 @@ class ConcatKMeans(_Lloyd):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    max_iter : int, default=100
-        Most iterations of one restart.
     n_init : int, default=10
         Number of k-means++ starts. The one with the smallest inertia wins.
-    n_local_trials : int or None, default=None
-        Candidates for each seed of k-means++; the one that leaves the least distance
-        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
     scale : str or None, default="auto"
         How views are made comparable, as in `NSMVC`. None joins the raw features, as
         the paper's comparison does; views in large units then decide alone.
     view_sizes, random_state, verbose
         As in `NSMVC`.
+    max_iter : int, default=100
+        Most iterations of one restart.
+    n_local_trials : int or None, default=None
+        Candidates for each seed of k-means++; the one that leaves the least distance
+        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     view_weights_ : ndarray of shape (n_views,)
         The same for all views, adding up to 1: none is preferred.
     objective_ : float
         Inertia: summed squared distance to the centres, in scaled units.
-    n_iter_, history_ : int and tuple of IterationRecord
-        Iterations of the chosen restart, and a record of each.
-    membership_, outlier_score_, cluster_centers_, unexplained_, scales_, \
-view_names_, n_features_in_, feature_names_in_
+    labels_, membership_, outlier_score_, cluster_centers_, unexplained_, n_iter_, \
+history_, scales_, view_names_, n_features_in_, feature_names_in_
         As in `NSMVC`.
 
     Notes
@@ -121,6 +104,7 @@ view_names_, n_features_in_, feature_names_in_
     """
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ViewKMeans(_Lloyd):
     """K-means on one chosen view.
 
@@ -128,12 +112,11 @@ class ViewKMeans(_Lloyd):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters, n_init, scale, view_sizes, random_state, verbose, max_iter, \
+n_local_trials
+        As in `ConcatKMeans`.
     view : int or str, default=0
         The view to cluster: its position, or its name.
-    max_iter, n_init, n_local_trials, scale, view_sizes, random_state, verbose
-        As in `ConcatKMeans`.
 
     Attributes
     ----------
@@ -170,35 +153,12 @@ n_features_in_, feature_names_in_
     True
     """
 
+    view: int | str = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidClusterer._parameter_constraints,
         "view": [Interval(Integral, 0, None, closed="left"), str],
     }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        view: int | str = 0,
-        max_iter: int = 100,
-        n_init: int = 10,
-        n_local_trials: int | None = None,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            max_iter=max_iter,
-            n_init=n_init,
-            n_local_trials=n_local_trials,
-            scale=scale,
-            view_sizes=view_sizes,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.view = view
 
     def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
         names = list(views.names)
