@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from manyview._sklearn_compat import Interval
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RowSet, Solver
 from manyview.cluster._pairs import PairwiseClusterer
-
-if TYPE_CHECKING:
-    from manyview._rows import Rows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -108,7 +105,7 @@ class AMGL(PairwiseClusterer):
     }
     _kept = (*PairwiseClusterer._kept, "view_weights", "embedding", "objective")
 
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         from manyview._solvers._amgl import solve_amgl, view_graphs
 
         graphs = view_graphs(rows, self.n_neighbors)

@@ -41,6 +41,9 @@ from manyview.exceptions import ViewError
 if TYPE_CHECKING:
     from manyview._rows import Rows
 
+# What a solver sees of the views.
+RowSet: TypeAlias = "tuple[Rows, ...]"
+RandomState: TypeAlias = np.random.RandomState
 OnRestartIteration = Callable[[int, IterationRecord], None]
 Solver: TypeAlias = Callable[..., SolverResult]
 Result = TypeVar("Result", bound=SolverResult)
@@ -55,7 +58,7 @@ class SharedParameters:
     n_init: int = 10
     scale: str | None = "auto"
     view_sizes: Sequence[int] | None = None
-    random_state: int | np.random.RandomState | None = None
+    random_state: int | RandomState | None = None
     verbose: int = 0
 
 
@@ -277,12 +280,12 @@ class BaseMultiViewClusterer(SharedParameters, ViewInput, ClusterMixin, BaseEsti
         self._warn_unless_converged(best)
         return views, rows
 
-    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _open_for_fit(self, views: ViewSet) -> RowSet:
         """What the solver sees of the views; remembers how new samples get there."""
         self.scales_, rows = scaled_rows(self._used(views), self.scale)
         return rows
 
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         """What runs a restart, called with `random_state` and `on_iteration`."""
         raise NotImplementedError
 
@@ -305,7 +308,7 @@ class BaseMultiViewClusterer(SharedParameters, ViewInput, ClusterMixin, BaseEsti
         for name in self._kept:
             setattr(self, f"{name}_", getattr(result, name))
 
-    def _assess_fit(self, rows: tuple[Rows, ...]) -> None:
+    def _assess_fit(self, rows: RowSet) -> None:
         """Set what is known of the samples beyond their labels, by default nothing."""
 
     def _used(self, views: ViewSet) -> ViewSet:

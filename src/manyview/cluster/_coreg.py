@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from manyview._sklearn_compat import Interval
 from manyview._typing import FloatArray
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RowSet, Solver
 from manyview.cluster._pairs import PairwiseClusterer
 from manyview.exceptions import ViewError
-
-if TYPE_CHECKING:
-    from manyview._rows import Rows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -105,7 +102,7 @@ class CoReg(PairwiseClusterer):
     }
     _kept = (*PairwiseClusterer._kept, "embedding", "objective")
 
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         from manyview._solvers._coreg import solve_coreg
 
         coupling = _per_view(self.coupling, len(rows))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RowSet, Solver
 from manyview.cluster._pairs import PairwiseClusterer
 from manyview.exceptions import ViewError
-
-if TYPE_CHECKING:
-    from manyview._rows import Rows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -69,10 +66,8 @@ feature_names_in_
       score against the true labels. Here one labelling comes out, without labels; the
       concatenation is the choice when no view is preferred.
     - With one view this is spectral clustering.
-    - Anchors, by default above 5,000 samples, are not in the paper.
-    - A constant view is left out; in ``view_labels_`` it has a single cluster.
-    - Where more than half of the distances in a view are zero, the bandwidth is the
-      mean of the positive ones.
+    - Bandwidths, anchors and constant views as in `CoReg`; in ``view_labels_`` a
+      constant view has a single cluster.
 
     References
     ----------
@@ -102,7 +97,7 @@ feature_names_in_
     }
     _kept = (*PairwiseClusterer._kept, "embedding", "view_labels")
 
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         from manyview._solvers._cotrain import solve_cotrain
 
         if not isinstance(self.output, str) and self.output >= len(rows):

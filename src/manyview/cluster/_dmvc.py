@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RandomState, RowSet, Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._dmvc import LayeredStart
 
 
@@ -103,10 +100,7 @@ history_, scales_, view_names_, n_features_in_, feature_names_in_
         return self._bind(solve_dmvc)
 
     def _start(
-        self,
-        views: ViewSet,
-        rows: tuple[Rows, ...],
-        random_state: np.random.RandomState,
+        self, views: ViewSet, rows: RowSet, random_state: RandomState
     ) -> tuple[LayeredStart, ...]:
         from manyview._solvers._dmvc import start_layers
 

@@ -17,6 +17,7 @@ from manyview._sklearn_compat import Interval
 from manyview._typing import BoolArray, FloatArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
+from manyview.cluster._base import RandomState, RowSet
 from manyview.cluster._nsmvc import NSMVC
 from manyview.embedding._graph_views import (
     embedding_names,
@@ -28,7 +29,6 @@ from manyview.embedding._graph_views import (
 )
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._graph_views import GraphModel, Placement
 
 
@@ -157,7 +157,7 @@ n_features_in_, feature_names_in_
 
     _graph: GraphModel = field(init=False)
 
-    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _open_for_fit(self, views: ViewSet) -> RowSet:
         self.scales_, rows = scaled_rows(views, self.scale)
         placement = self._learn_graphs(rows, random_source(self.random_state))
         placed = place_views(
@@ -169,7 +169,7 @@ n_features_in_, feature_names_in_
         return open_in_turn(parts, self._embedding_scales)
 
     def _learn_graphs(
-        self, rows: tuple[Rows, ...], random_state: np.random.RandomState
+        self, rows: RowSet, random_state: RandomState
     ) -> Placement | None:
         """Learn from the rows; returns where the graphs put them."""
         self._graph, placement = learn_view_graphs(
@@ -182,7 +182,7 @@ n_features_in_, feature_names_in_
         )
         return placement
 
-    def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _open_checked(self, views: ViewSet) -> RowSet:
         return open_embedded(views, self.scales_, self._graph, self._embedding_scales)
 
     def _center_scales(self) -> tuple[ViewScale, ...]:

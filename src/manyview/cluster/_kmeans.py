@@ -11,43 +11,17 @@ import numpy as np
 from manyview._sklearn_compat import Interval
 from manyview._typing import FloatArray
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RandomState, RowSet, Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._start import Start
     from manyview._solvers._weighted import CentroidResult
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _Lloyd(CentroidClusterer):
-    """K-means++ seeding and Lloyd iterations; the smallest inertia wins."""
-
-    max_iter: int = 100
-    n_local_trials: int | None = None
-
-    _plain_distances = False
-
-    def _loop(self) -> Solver:
-        from manyview._solvers._kmeans import solve_kmeans
-
-        return self._bind(solve_kmeans)
-
-    def _start(
-        self,
-        views: ViewSet,
-        rows: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-    ) -> Start:
-        from manyview._solvers._start import start_kmeans_plusplus
-
-        n_trials = self.n_local_trials
-        return start_kmeans_plusplus(rows, self.n_clusters, random_state, n_trials)
-
-
-class ConcatKMeans(_Lloyd):
+class ConcatKMeans(CentroidClusterer):
     """K-means on all views side by side.
 
     The plainest way to use several views: their features are joined into one long
@@ -103,9 +77,25 @@ history_, scales_, view_names_, n_features_in_, feature_names_in_
     [0, 0, 1, 1]
     """
 
+    max_iter: int = 100
+    n_local_trials: int | None = None
+
+    _plain_distances = False
+
+    def _loop(self) -> Solver:
+        from manyview._solvers._kmeans import solve_kmeans
+
+        return self._bind(solve_kmeans)
+
+    def _start(self, views: ViewSet, rows: RowSet, random_state: RandomState) -> Start:
+        from manyview._solvers._start import start_kmeans_plusplus
+
+        n_trials = self.n_local_trials
+        return start_kmeans_plusplus(rows, self.n_clusters, random_state, n_trials)
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ViewKMeans(_Lloyd):
+class ViewKMeans(ConcatKMeans):
     """K-means on one chosen view.
 
     Shows what a view is worth by itself; the other views are checked, but not used.
@@ -160,7 +150,7 @@ n_features_in_, feature_names_in_
         "view": [Interval(Integral, 0, None, closed="left"), str],
     }
 
-    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _open_for_fit(self, views: ViewSet) -> RowSet:
         names = list(views.names)
         chosen = [v for v, name in enumerate(names) if self.view in (v, name)]
         if not chosen:

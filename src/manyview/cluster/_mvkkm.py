@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RandomState, RowSet, Solver
 from manyview.cluster._pairs import PairwiseClusterer
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._mvkkm import MVKKMResult
 
 
@@ -120,7 +117,7 @@ class MVKKM(PairwiseClusterer):
     def _n_restarts(self) -> int:
         return self.n_init if self.init == "random" else 1
 
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         from manyview._solvers import _mvkkm
 
         anchors = self._draw_anchors(views.n_samples)
@@ -129,7 +126,7 @@ class MVKKM(PairwiseClusterer):
         run = self._bind(_mvkkm.solve_mvkkm, kernels)
 
         def solve(
-            *, random_state: np.random.RandomState, on_iteration: OnIteration | None
+            *, random_state: RandomState, on_iteration: OnIteration | None
         ) -> MVKKMResult:
             if self.init == "random":
                 start = _mvkkm.start_random(kernels, n_clusters, power, random_state)

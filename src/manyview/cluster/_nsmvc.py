@@ -18,13 +18,12 @@ from manyview._sklearn_compat import Interval, StrOptions, _get_output_config
 from manyview._threads import available_threads
 from manyview._typing import FloatArray, IntArray
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RandomState, RowSet, Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.cluster._clustering import Clustering, default_names
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._start import Start
 
 
@@ -260,12 +259,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         n_threads = 1 if side_by_side else available_threads()
         return self._bind(solve_nsmvc, n_threads=n_threads)
 
-    def _start(
-        self,
-        views: ViewSet,
-        rows: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-    ) -> Start:
+    def _start(self, views: ViewSet, rows: RowSet, random_state: RandomState) -> Start:
         from manyview._solvers import _start
 
         if isinstance(self.init, str):
@@ -290,7 +284,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
     def _measured(
         self,
         views: ViewSet,
-        rows: tuple[Rows, ...] | None,
+        rows: RowSet | None,
         assigned: IntArray,
         membership: FloatArray,
         outlier_score: FloatArray,
