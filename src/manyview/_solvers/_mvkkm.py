@@ -106,10 +106,7 @@ def solve_mvkkm(
     view_weights[list(prepared.kept)] = weights
     return MVKKMResult(
         labels=labels.astype(np.int32),
-        objective=objective,
-        n_iter=len(history.records),
-        converged=converged,
-        history=tuple(history.records),
+        **history.fields(converged=converged),
         view_weights=view_weights,
     )
 

@@ -158,10 +158,7 @@ class CentroidRun:
         self.labels[:] = nearest(self.views, self.centers, score_weights)
         return CentroidResult(
             labels=self.labels,
-            objective=history.objective,
-            n_iter=len(history.records),
-            converged=converged,
-            history=tuple(history.records),
+            **history.fields(converged=converged),
             centers=self.centers,
             view_weights=view_weights / total,
             score_weights=score_weights,

@@ -110,5 +110,5 @@ history_, scales_, view_names_, n_features_in_, feature_names_in_
                 "the layers before the last."
             )
             raise ViewError(msg)
-        widths = tuple(int(width) for width in self.layers)
-        return start_layers(rows, self.n_clusters, widths, random_state)
+        widths = (*map(int, self.layers), self.n_clusters)
+        return tuple(start_layers(view, widths, random_state) for view in rows)
