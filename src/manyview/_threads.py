@@ -39,7 +39,7 @@ class _SharedLimit:
         self._lock = Lock()
         self._n_users = 0
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         with self._lock:
             if self._n_users == 0:
                 self._limited, self._over = Event(), Event()
@@ -48,7 +48,7 @@ class _SharedLimit:
                 self._limited.wait()
             self._n_users += 1
 
-    def leave(self) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_users -= 1
             if self._n_users == 0:
@@ -68,17 +68,12 @@ class _SharedLimit:
 _SHARED = _SharedLimit()
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> _SharedLimit:
     """Matrix products of the whole process run in one thread meanwhile.
 
     A limit that the caller has set through threadpoolctl takes precedence.
     """
-    _SHARED.enter()
-    try:
-        yield
-    finally:
-        _SHARED.leave()
+    return _SHARED
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask.delayed import Delayed
 from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
@@ -62,6 +63,26 @@ def test_processes_find_what_one_machine_finds(tmp_path):
         assert isinstance(model.labels_, da.Array)
         assert_same_fit(model, local)
     assert_array_equal(model.predict(lazy).compute(), local.predict(views))
+
+
+def test_old_states_of_parts_are_let_go_while_new_ones_are_computed(
+    client, monkeypatch
+):
+    views, labels = make_views(11, n_samples=600)
+    held, compute = [], Delayed.compute
+
+    async def all_callbacks_before_this_are_done():
+        pass
+
+    def count_and_compute(delayed, **options):
+        client.sync(all_callbacks_before_this_are_done)
+        keys = [str(key) for key in client.refcount]
+        held.append(sum(key.startswith("operate-") for key in keys))
+        return compute(delayed, **options)
+
+    monkeypatch.setattr(Delayed, "compute", count_and_compute)
+    DaskNSMVC(4, n_paces=2, init=labels).fit(chunked(views, (100,) * 3))
+    assert set(held) == {0, 6}
 
 
 def test_worker_errors_arrive_as_they_are():
@@ -156,6 +177,7 @@ def test_killed_workers_change_nothing():
 DRIVER = """
 import sys
 import numpy as np
+from dask.delayed import Delayed
 from distributed import Client, LocalCluster
 from manyview.distributed import DaskNSMVC
 from tests.distributed.problems import chunked, make_views

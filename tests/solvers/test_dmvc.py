@@ -18,7 +18,8 @@ from tests.solvers.test_kmeans import make_problem, random_problem
 def solve(problem, widths=(20, 10), *, max_iter=50, tol=1e-7, seed=0):
     rows = problem.rows()
     n_clusters = len(problem.centers[0])
-    starts = start_layers(rows, n_clusters, widths, np.random.RandomState(seed))
+    source = np.random.RandomState(seed)
+    starts = tuple(start_layers(row, (*widths, n_clusters), source) for row in rows)
     return starts, solve_dmvc(rows, starts, max_iter=max_iter, tol=tol)
 
 

@@ -89,11 +89,8 @@ def solve_amgl(
         labels=cluster_embedding(
             embedding, n_clusters, n_init, random_state, n_local_trials
         ),
-        objective=history.objective,
-        n_iter=len(history.records),
         # One cluster needs no embedding; its single cut may shrink for ever.
-        converged=converged or n_clusters == 1,
-        history=tuple(history.records),
+        **history.fields(converged=converged or n_clusters == 1),
         embedding=embedding,
         settled=found.converged,
         view_weights=weights,

@@ -52,10 +52,7 @@ def solve_coreg(
         labels=cluster_embedding(
             embedding, n_clusters, n_init, random_state, n_local_trials
         ),
-        objective=history.objective,
-        n_iter=n_rounds,
-        converged=True,
-        history=tuple(history.records),
+        **history.fields(converged=True),
         embedding=embedding,
         settled=all(pairs.converged for pairs in found),
     )

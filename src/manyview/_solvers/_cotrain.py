@@ -73,10 +73,7 @@ def solve_cotrain(
     )
     return CoTrainResult(
         labels=joint_labels if isinstance(output, str) else view_labels[output],
-        objective=np.nan,
-        n_iter=n_rounds,
-        converged=True,
-        history=tuple(history.records),
+        **history.fields(converged=True),
         embedding=joined if isinstance(output, str) else embeddings[output],
         settled=all(found.converged for found in own),
         view_labels=np.stack(view_labels),

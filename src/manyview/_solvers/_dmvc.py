@@ -74,23 +74,12 @@ def solve_dmvc(
 
 
 def start_layers(
-    views: tuple[Rows, ...],
-    n_clusters: int,
-    widths: tuple[int, ...],
-    random_state: np.random.RandomState,
-) -> tuple[LayeredStart, ...]:
-    """Layer by layer: k-means on the rows, then balanced merges of their clusters.
-
-    widths : clusters per hidden layer, cut down where there are fewer samples.
-    """
-    return tuple(
-        _start_view(view, (*widths, n_clusters), random_state) for view in views
-    )
-
-
-def _start_view(
     view: Rows, widths: tuple[int, ...], random_state: np.random.RandomState
 ) -> LayeredStart:
+    """Layer by layer: k-means on the rows, then balanced merges of their clusters.
+
+    widths : clusters per layer; of hidden ones no more than there are samples.
+    """
     width = min(widths[0], view.n_samples)
     seeded = start_kmeans_plusplus((view,), width, random_state)
     first = solve_kmeans((view,), seeded, max_iter=START_ITER)

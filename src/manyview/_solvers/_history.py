@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from manyview._results import IterationRecord, OnIteration
@@ -32,6 +34,15 @@ class History:
     @property
     def objective(self) -> float:
         return self.records[-1].objective
+
+    def fields(self, *, converged: bool) -> dict[str, Any]:
+        """What a `SolverResult` says of the iterations."""
+        return {
+            "objective": self.objective,
+            "n_iter": len(self.records),
+            "converged": converged,
+            "history": tuple(self.records),
+        }
 
     @property
     def change(self) -> float:

@@ -58,10 +58,7 @@ def solve_kmeans(
     scatter = float(samples.scatter.sum())
     return KMeansResult(
         labels=samples.labels,
-        objective=history.objective,
-        n_iter=len(history.records),
-        converged=outcome.n_moved == 0,
-        history=tuple(history.records),
+        **history.fields(converged=outcome.n_moved == 0),
         centers=centers,
         view_weights=ones / n_views,
         score_weights=ones,

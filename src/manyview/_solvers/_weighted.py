@@ -1,4 +1,4 @@
-"""What the k-means family shares: the state of a run, its history, its starts."""
+"""What the k-means family shares: the state of a run, and its result."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from manyview._solvers._history import History
 from manyview._solvers._local import LocalSamples
 from manyview._solvers._nearest import nearest_by_distance
 from manyview._solvers._nsmvc import unexplained
-from manyview._solvers._start import (
-    Start,
-    start_kmeans_plusplus,
-    start_random_labels,
-)
+from manyview._solvers._start import Start
 from manyview._solvers._state import SampleState
 from manyview._typing import BoolArray, FloatArray, IntArray
 
@@ -162,23 +158,9 @@ class CentroidRun:
         self.labels[:] = nearest(self.views, self.centers, score_weights)
         return CentroidResult(
             labels=self.labels,
-            objective=history.objective,
-            n_iter=len(history.records),
-            converged=converged,
-            history=tuple(history.records),
+            **history.fields(converged=converged),
             centers=self.centers,
             view_weights=view_weights / total,
             score_weights=score_weights,
             unexplained=unexplained(self._samples, self.centers),
         )
-
-
-def draw_start(
-    init: str,
-    views: tuple[Rows, ...],
-    n_clusters: int,
-    random_state: np.random.RandomState,
-) -> Start:
-    """The start named by the `init` parameter of the estimators."""
-    draw = start_random_labels if init == "random" else start_kmeans_plusplus
-    return draw(views, n_clusters, random_state)

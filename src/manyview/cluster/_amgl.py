@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from typing import Any, ClassVar
 
 from manyview._sklearn_compat import Interval
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RowSet, Solver
 from manyview.cluster._pairs import PairwiseClusterer
 
-if TYPE_CHECKING:
-    from manyview._rows import Rows
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class AMGL(PairwiseClusterer):
     """Auto-weighted multiple graph learning.
 
@@ -28,6 +23,14 @@ class AMGL(PairwiseClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters.
+    n_init : int, default=10
+        Runs of k-means on the embedding; the one with the smallest inertia gives the
+        labels. The embedding itself does not depend on chance.
+    scale : str or None, default="auto"
+        Scaling of each view before its graph, as in `NSMVC`. The authors' code
+        takes the features as they are, which is None.
+    view_sizes, random_state, verbose
+        As in `NSMVC`.
     n_neighbors : int, default=5
         Neighbours of each sample in each view's graph; fewer if there are fewer than
         ``n_neighbors + 2`` samples.
@@ -38,30 +41,18 @@ class AMGL(PairwiseClusterer):
         Most rounds.
     tol : float, default=1e-8
         Relative decrease of the objective at which the rounds stop.
-    n_init : int, default=10
-        Runs of k-means on the embedding; the one with the smallest inertia gives the
-        labels. The embedding itself does not depend on chance.
-    n_local_trials : int or None, default=None
-        Candidates for each seed of k-means++, as in `ConcatKMeans`.
-    scale : str or None, default="auto"
-        Scaling of each view before its graph, as in `NSMVC`. The authors' code
-        takes the features as they are, which is None.
-    view_sizes, random_state, verbose
-        As in `NSMVC`.
+    n_local_trials
+        As in `ConcatKMeans`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view's graph, scaled to sum 1; 0 for a constant view.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         The rows that were clustered.
     objective_ : float
-        Value of the problem below.
-    n_iter_, history_ : int and tuple of IterationRecord
-        Number of rounds, and a record of each. The objective never rises.
-    scales_, view_names_, n_features_in_, feature_names_in_
+        Value of the problem below. It never rises over the rounds.
+    labels_, n_iter_, history_, scales_, view_names_, n_features_in_, feature_names_in_
         As in `NSMVC`.
 
     Notes
@@ -101,6 +92,12 @@ class AMGL(PairwiseClusterer):
     [0, 0, 1, 1]
     """
 
+    n_neighbors: int = 5
+    normalize_rows: bool = False
+    max_iter: int = 100
+    tol: float = 1e-8
+    n_local_trials: int | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairwiseClusterer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -108,38 +105,8 @@ class AMGL(PairwiseClusterer):
     }
     _kept = (*PairwiseClusterer._kept, "view_weights", "embedding", "objective")
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int = 5,
-        normalize_rows: bool = False,
-        max_iter: int = 100,
-        tol: float = 1e-8,
-        n_init: int = 10,
-        n_local_trials: int | None = None,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.n_neighbors = n_neighbors
-        self.normalize_rows = normalize_rows
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_local_trials = n_local_trials
-
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         from manyview._solvers._amgl import solve_amgl, view_graphs
 
-        return partial(
-            solve_amgl,
-            view_graphs(rows, self.n_neighbors),
-            self.n_clusters,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            normalize_rows=self.normalize_rows,
-            n_init=self.n_init,
-            n_local_trials=self.n_local_trials,
-        )
+        graphs = view_graphs(rows, self.n_neighbors)
+        return self._bind(solve_amgl, graphs, self.n_clusters)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -39,17 +41,35 @@ from manyview.exceptions import ViewError
 if TYPE_CHECKING:
     from manyview._rows import Rows
 
+# What a solver sees of the views.
+RowSet: TypeAlias = "tuple[Rows, ...]"
+RandomState: TypeAlias = np.random.RandomState
 OnRestartIteration = Callable[[int, IterationRecord], None]
 Solver: TypeAlias = Callable[..., SolverResult]
+Result = TypeVar("Result", bound=SolverResult)
 
 
-class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class SharedParameters:
+    """The parameters that every clusterer has, as fields."""
+
+    n_clusters: int = 8
+    _: KW_ONLY
+    n_init: int = 10
+    scale: str | None = "auto"
+    view_sizes: Sequence[int] | None = None
+    random_state: int | RandomState | None = None
+    verbose: int = 0
+
+
+class BaseMultiViewClusterer(SharedParameters, ViewInput, ClusterMixin, BaseEstimator):
     """Base of every clusterer: one `fit` for all, filled in by `_solver`.
 
-    A subclass stores its parameters, adds constraints for those that are its own,
-    lists in `_kept` what it takes over from the solver's result, and defines `_solver`,
-    which binds the solver to its options and to what all restarts share. It works on an
-    unfitted copy of the estimator, which `fit` publishes at the end.
+    A subclass is a dataclass whose fields are the parameters of its own. It adds
+    constraints for these, lists in `_kept` what it takes over from the solver's result,
+    and defines `_solver`, which binds the solver to its options (`_bind`) and to what
+    all restarts share. It works on an unfitted copy of the estimator, which `fit`
+    publishes at the end.
     """
 
     # Of every parameter that means the same in all methods that have it.
@@ -75,22 +95,6 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
     n_jobs: int | None = None
     labels_: IntArray
     cluster_names_: list[str]
-
-    def __init__(
-        self,
-        n_clusters: int,
-        n_init: int,
-        scale: str | None,
-        view_sizes: Sequence[int] | None,
-        random_state: int | np.random.RandomState | None,
-        verbose: int,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.random_state = random_state
-        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -276,21 +280,35 @@ class BaseMultiViewClusterer(ViewInput, ClusterMixin, BaseEstimator):
         self._warn_unless_converged(best)
         return views, rows
 
-    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _open_for_fit(self, views: ViewSet) -> RowSet:
         """What the solver sees of the views; remembers how new samples get there."""
         self.scales_, rows = scaled_rows(self._used(views), self.scale)
         return rows
 
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         """What runs a restart, called with `random_state` and `on_iteration`."""
         raise NotImplementedError
+
+    def _bind(
+        self, solver: Callable[..., Result], *arguments: Any, **options: Any
+    ) -> Callable[..., Result]:
+        """A solver with what is the same in all restarts.
+
+        Its keyword-only arguments that are parameters of the estimator take their
+        values, unless `options` has others.
+        """
+        params = self.get_params(deep=False)
+        for option in inspect.signature(solver).parameters.values():
+            if option.kind is option.KEYWORD_ONLY and option.name in params:
+                options.setdefault(option.name, params[option.name])
+        return partial(solver, *arguments, **options)
 
     def _store(self, result: Any) -> None:
         """Set the fitted attributes."""
         for name in self._kept:
             setattr(self, f"{name}_", getattr(result, name))
 
-    def _assess_fit(self, rows: tuple[Rows, ...]) -> None:
+    def _assess_fit(self, rows: RowSet) -> None:
         """Set what is known of the samples beyond their labels, by default nothing."""
 
     def _used(self, views: ViewSet) -> ViewSet:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
-
-import numpy as np
 
 from manyview._sklearn_compat import Interval
 from manyview.cluster._base import Solver
 from manyview.cluster._centroids import CentroidClusterer
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CAMVC(CentroidClusterer):
     """Multi-view k-means with a capped norm, robust to outliers.
 
@@ -23,8 +21,8 @@ class CAMVC(CentroidClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters, n_init, scale, view_sizes, random_state, verbose
+        As in `NSMVC`.
     weight_exponent : float, default=2.0
         Exponent g of the view weights, above 1. Large values even the weights out.
     kept_share : float in (0, 1], default=0.9
@@ -36,21 +34,15 @@ class CAMVC(CentroidClusterer):
         Most iterations of one restart.
     tol : float, default=1e-06
         Relative change of the objective at which a restart stops.
-    n_init, scale, view_sizes, random_state, verbose
-        As in `NSMVC`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, by the same score as in `predict`.
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view; they add up to 1.
     objective_ : float
         Weighted sum of the capped distances.
-    n_iter_, history_ : int and tuple of IterationRecord
-        Iterations of the chosen restart, and a record of each.
-    membership_, outlier_score_, cluster_centers_, unexplained_, scales_, \
-view_names_, n_features_in_, feature_names_in_
+    labels_, membership_, outlier_score_, cluster_centers_, unexplained_, n_iter_, \
+history_, scales_, view_names_, n_features_in_, feature_names_in_
         As in `NSMVC`.
 
     Notes
@@ -87,41 +79,19 @@ view_names_, n_features_in_, feature_names_in_
     [1, 1, 0, 0]
     """
 
+    weight_exponent: float = 2.0
+    kept_share: float = 0.9
+    init: str = "random"
+    max_iter: int = 100
+    tol: float = 1e-6
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidClusterer._parameter_constraints,
         "weight_exponent": [Interval(Real, 1, None, closed="neither")],
         "kept_share": [Interval(Real, 0, 1, closed="right")],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        weight_exponent: float = 2.0,
-        kept_share: float = 0.9,
-        init: str = "random",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        n_init: int = 10,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.weight_exponent = weight_exponent
-        self.kept_share = kept_share
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-
     def _loop(self) -> Solver:
         from manyview._solvers._camvc import solve_camvc
 
-        return partial(
-            solve_camvc,
-            weight_exponent=self.weight_exponent,
-            kept_share=self.kept_share,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
+        return self._bind(solve_camvc)

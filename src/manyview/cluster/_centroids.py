@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -11,13 +11,10 @@ from manyview._scaling import ViewScale
 from manyview._sklearn_compat import StrOptions
 from manyview._typing import BoolArray, FloatArray, IntArray
 from manyview._views import ViewSet, row_blocks
-from manyview.cluster._base import BaseMultiViewClusterer, Solver
+from manyview.cluster._base import BaseMultiViewClusterer, RandomState, RowSet, Solver
 from manyview.cluster._clustering import Clustering, check_count, label_clustering
 from manyview.cluster._membership import Measured, Spread, measure
 from manyview.exceptions import ViewError
-
-if TYPE_CHECKING:
-    from manyview._rows import Rows
 
 # Membership of more samples times clusters (32 MiB) is not kept: `predict_proba` gives
 # it. The spread is then that of so many samples.
@@ -134,11 +131,11 @@ class CentroidClusterer(BaseMultiViewClusterer):
     def _n_restarts(self) -> int:
         return self.n_init
 
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         loop = self._loop()
 
         def solve(
-            *, random_state: np.random.RandomState, on_iteration: OnIteration | None
+            *, random_state: RandomState, on_iteration: OnIteration | None
         ) -> SolverResult:
             start = self._start(views, rows, random_state)
             return loop(rows, start, on_iteration=on_iteration)
@@ -149,16 +146,13 @@ class CentroidClusterer(BaseMultiViewClusterer):
         """The method's loop, called with rows, their start and `on_iteration`."""
         raise NotImplementedError
 
-    def _start(
-        self,
-        views: ViewSet,
-        rows: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-    ) -> Any:
+    def _start(self, views: ViewSet, rows: RowSet, random_state: RandomState) -> Any:
         """Where a restart begins, by default by the `init` parameter."""
-        from manyview._solvers._weighted import draw_start
+        from manyview._solvers import _start
 
-        return draw_start(self.init, rows, self.n_clusters, random_state)
+        drawn = self.init == "random"
+        draw = _start.start_random_labels if drawn else _start.start_kmeans_plusplus
+        return draw(rows, self.n_clusters, random_state)
 
     def _store(self, best: Any) -> None:
         super()._store(best)
@@ -173,7 +167,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
         """Weights of the views, and of the spaces in the fused distance."""
         return best.view_weights, best.score_weights
 
-    def _assess_fit(self, rows: tuple[Rows, ...]) -> None:
+    def _assess_fit(self, rows: RowSet) -> None:
         labels = self.labels_
         if len(labels) * self._n_found() > KEPT_ENTRIES:
             self._assess_in_parts(rows, labels)
@@ -184,7 +178,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
         self.membership_, self.outlier_score_ = found
         labels[self._is_noise(self.outlier_score_)] = -1
 
-    def _assess_in_parts(self, rows: tuple[Rows, ...], labels: IntArray) -> None:
+    def _assess_in_parts(self, rows: RowSet, labels: IntArray) -> None:
         """The spread from some of the samples; membership is not kept."""
         places = np.linspace(0, len(labels) - 1, SPREAD_SAMPLES).astype(np.intp)
         some = np.unique(places)
@@ -197,9 +191,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
             _, scores = self._assess(part, labels[block])
             labels[block][self._is_noise(scores)] = -1
 
-    def _clustering(
-        self, views: ViewSet, rows: tuple[Rows, ...] | None = None
-    ) -> Clustering:
+    def _clustering(self, views: ViewSet, rows: RowSet | None = None) -> Clustering:
         check_count(self.labels_, views.n_samples)
         if hasattr(self, "membership_"):
             assigned = self.membership_.argmax(axis=1)
@@ -219,7 +211,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
     def _measured(
         self,
         views: ViewSet,
-        rows: tuple[Rows, ...] | None,
+        rows: RowSet | None,
         assigned: IntArray,
         membership: FloatArray,
         outlier_score: FloatArray,
@@ -234,13 +226,13 @@ class CentroidClusterer(BaseMultiViewClusterer):
         n_clusters = self._n_found()
         return label_clustering(views, assigned, self.view_weights_, n_clusters, found)
 
-    def _place(self, X: Any) -> tuple[ViewSet, tuple[Rows, ...], IntArray]:
+    def _place(self, X: Any) -> tuple[ViewSet, RowSet, IntArray]:
         """Any samples: checked, scaled, and the nearest cluster of each."""
         views = self._check_views(X, reset=False)
         rows = self._open_checked(views)
         return views, rows, self._nearest(rows)
 
-    def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _open_checked(self, views: ViewSet) -> RowSet:
         """Samples through the scales learned in fit."""
         from manyview._rows import open_views
 
@@ -253,13 +245,13 @@ class CentroidClusterer(BaseMultiViewClusterer):
         """Scales between the solver's units and those of the centres."""
         return self.scales_
 
-    def _nearest(self, rows: tuple[Rows, ...]) -> IntArray:
+    def _nearest(self, rows: RowSet) -> IntArray:
         from manyview._solvers._nearest import nearest_by_distance, nearest_clusters
 
         nearest = nearest_by_distance if self._plain_distances else nearest_clusters
         return nearest(rows, self._centers, self._score_weights)
 
-    def _measure(self, rows: tuple[Rows, ...], labels: IntArray) -> Measured:
+    def _measure(self, rows: RowSet, labels: IntArray) -> Measured:
         return measure(
             rows,
             self._centers,
@@ -269,9 +261,7 @@ class CentroidClusterer(BaseMultiViewClusterer):
             about_mean=self._spread_about_mean,
         )
 
-    def _assess(
-        self, rows: tuple[Rows, ...], labels: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _assess(self, rows: RowSet, labels: IntArray) -> tuple[FloatArray, FloatArray]:
         """Membership and outlier scores of any samples, by the spread of the fit."""
         if not hasattr(self, "_spread"):
             msg = (

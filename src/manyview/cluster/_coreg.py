@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from manyview._sklearn_compat import Interval
 from manyview._typing import FloatArray
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RowSet, Solver
 from manyview.cluster._pairs import PairwiseClusterer
 from manyview.exceptions import ViewError
 
-if TYPE_CHECKING:
-    from manyview._rows import Rows
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class CoReg(PairwiseClusterer):
     """Centroid-based co-regularised spectral clustering.
 
@@ -28,39 +26,30 @@ class CoReg(PairwiseClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters, n_init, scale, view_sizes, random_state, verbose
+        As in `AMGL`.
     coupling : float or array-like of shape (n_views,), default=0.5
         How strongly each view is drawn to the shared embedding (lambda in the paper);
         one value for all views or one per view, all positive.
     n_rounds : int, default=5
         Number of rounds.
-    n_init, n_local_trials
-        As in `AMGL`.
+    n_local_trials
+        As in `ConcatKMeans`.
     n_anchors : int or "auto", default="auto"
         Samples that all others are compared with in every view. If there are no more
         samples than this, all pairs are compared; of more, this many are drawn, and
         similarities follow from those to the drawn ones. ``"auto"`` compares all pairs
         of up to 5,000 samples and draws 500 of more, at least two per cluster.
-    scale : str or None, default="auto"
-        Scaling of each view before its kernel, as in `NSMVC`. The authors' code
-        takes the features as they are, which is None.
-    view_sizes, random_state, verbose
-        As in `NSMVC`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         The rows that were clustered: the shared eigenvectors, rows of unit length.
     objective_ : float
-        Value of the problem below after the last round; it is maximised.
+        Value of the problem below, which is maximised. It never falls over the rounds.
     n_anchors_ : int
         Samples that all were compared with: ``n_samples`` if all pairs were.
-    n_iter_, history_ : int and tuple of IterationRecord
-        Number of rounds, and a record of each. The objective never falls.
-    scales_, view_names_, n_features_in_, feature_names_in_
+    labels_, n_iter_, history_, scales_, view_names_, n_features_in_, feature_names_in_
         As in `NSMVC`.
 
     Notes
@@ -102,45 +91,24 @@ class CoReg(PairwiseClusterer):
     [0, 0, 1, 1]
     """
 
+    coupling: float | Sequence[float] = 0.5
+    n_rounds: int = 5
+    n_local_trials: int | None = None
+    n_anchors: str | int = "auto"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairwiseClusterer._parameter_constraints,
         "coupling": [Interval(Real, 0, None, closed="neither"), "array-like"],
     }
     _kept = (*PairwiseClusterer._kept, "embedding", "objective")
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        coupling: float | Sequence[float] = 0.5,
-        n_rounds: int = 5,
-        n_init: int = 10,
-        n_local_trials: int | None = None,
-        n_anchors: str | int = "auto",
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.coupling = coupling
-        self.n_rounds = n_rounds
-        self.n_local_trials = n_local_trials
-        self.n_anchors = n_anchors
-
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         from manyview._solvers._coreg import solve_coreg
 
-        return partial(
-            solve_coreg,
-            rows,
-            self.n_clusters,
-            coupling=_per_view(self.coupling, len(rows)),
-            n_rounds=self.n_rounds,
-            n_init=self.n_init,
-            n_local_trials=self.n_local_trials,
-            anchors=self._draw_anchors(views.n_samples),
-        )
+        coupling = _per_view(self.coupling, len(rows))
+        anchors = self._draw_anchors(views.n_samples)
+        arguments = (rows, self.n_clusters)
+        return self._bind(solve_coreg, *arguments, coupling=coupling, anchors=anchors)
 
 
 def _per_view(coupling: float | Sequence[float], n_views: int) -> FloatArray:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from typing import Any, ClassVar
 
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RowSet, Solver
 from manyview.cluster._pairs import PairwiseClusterer
 from manyview.exceptions import ViewError
 
-if TYPE_CHECKING:
-    from manyview._rows import Rows
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class CoTrain(PairwiseClusterer):
     """Co-trained spectral clustering.
 
@@ -27,8 +22,8 @@ class CoTrain(PairwiseClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters, n_init, scale, view_sizes, random_state, verbose
+        As in `AMGL`.
     subspace_ratio : float >= 1, default=1.5
         Eigenvectors a view is filtered through, per other view, as a multiple of
         ``n_clusters``.
@@ -37,20 +32,19 @@ class CoTrain(PairwiseClusterer):
     output : "concat" or int, default="concat"
         Embedding that gives ``labels_``: those of all views side by side, or that of
         one view, by its index.
-    n_init, n_local_trials, n_anchors, scale, view_sizes, random_state, verbose
+    n_local_trials, n_anchors
         As in `CoReg`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     view_labels_ : ndarray of shape (n_views, n_samples)
         Clusters found in each view's own embedding. Numbering differs between views.
     embedding_ : ndarray of shape (n_samples, n_components)
         The rows that were clustered: ``n_clusters`` columns per view in use.
-    n_iter_, history_ : int and tuple of IterationRecord
-        Number of rounds, and a record of each; the objective is NaN, as there is none.
-    n_anchors_, scales_, view_names_, n_features_in_, feature_names_in_
+    history_ : tuple of IterationRecord
+        A record of each round; the objective is NaN, as there is none.
+    labels_, n_iter_, n_anchors_, scales_, view_names_, n_features_in_, \
+feature_names_in_
         As in `CoReg`.
 
     Notes
@@ -72,10 +66,8 @@ class CoTrain(PairwiseClusterer):
       score against the true labels. Here one labelling comes out, without labels; the
       concatenation is the choice when no view is preferred.
     - With one view this is spectral clustering.
-    - Anchors, by default above 5,000 samples, are not in the paper.
-    - A constant view is left out; in ``view_labels_`` it has a single cluster.
-    - Where more than half of the distances in a view are zero, the bandwidth is the
-      mean of the positive ones.
+    - Bandwidths, anchors and constant views as in `CoReg`; in ``view_labels_`` a
+      constant view has a single cluster.
 
     References
     ----------
@@ -92,6 +84,12 @@ class CoTrain(PairwiseClusterer):
     [0, 0, 1, 1]
     """
 
+    subspace_ratio: float = 1.5
+    n_rounds: int = 5
+    output: str | int = "concat"
+    n_local_trials: int | None = None
+    n_anchors: str | int = "auto"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairwiseClusterer._parameter_constraints,
         "subspace_ratio": [Interval(Real, 1, None, closed="left")],
@@ -99,29 +97,7 @@ class CoTrain(PairwiseClusterer):
     }
     _kept = (*PairwiseClusterer._kept, "embedding", "view_labels")
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        subspace_ratio: float = 1.5,
-        n_rounds: int = 5,
-        output: str | int = "concat",
-        n_init: int = 10,
-        n_local_trials: int | None = None,
-        n_anchors: str | int = "auto",
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.subspace_ratio = subspace_ratio
-        self.n_rounds = n_rounds
-        self.output = output
-        self.n_local_trials = n_local_trials
-        self.n_anchors = n_anchors
-
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         from manyview._solvers._cotrain import solve_cotrain
 
         if not isinstance(self.output, str) and self.output >= len(rows):
@@ -130,14 +106,5 @@ class CoTrain(PairwiseClusterer):
                 f"{len(rows)}, counted from 0. Use a smaller index or 'concat'."
             )
             raise ViewError(msg)
-        return partial(
-            solve_cotrain,
-            rows,
-            self.n_clusters,
-            subspace_ratio=self.subspace_ratio,
-            n_rounds=self.n_rounds,
-            output=self.output,
-            n_init=self.n_init,
-            n_local_trials=self.n_local_trials,
-            anchors=self._draw_anchors(views.n_samples),
-        )
+        anchors = self._draw_anchors(views.n_samples)
+        return self._bind(solve_cotrain, rows, self.n_clusters, anchors=anchors)

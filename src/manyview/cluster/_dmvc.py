@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RandomState, RowSet, Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._dmvc import LayeredStart
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DMVC(CentroidClusterer):
     """Auto-weighted multi-view clustering via deep matrix decomposition.
 
@@ -28,8 +26,8 @@ class DMVC(CentroidClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters, n_init, scale, view_sizes, random_state, verbose
+        As in `NSMVC`.
     layers : tuple of int, default=(100, 50)
         Widths of the layers before the last, which has one column per cluster. Layers
         are never wider than there are samples. An empty tuple leaves one factor.
@@ -37,24 +35,15 @@ class DMVC(CentroidClusterer):
         Most iterations of one restart.
     tol : float, default=1e-07
         Relative change of the objective at which a restart stops.
-    n_init, scale, view_sizes, random_state, verbose
-        As in `NSMVC`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, by the same score as in `predict`.
-    cluster_centers_ : list of ndarray of shape (n_clusters, n_features_v)
-        Centres per view, the product of its factors, in the view's own units (with
-        ``"l2"`` scaling, of unit-length rows).
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view, ``1 / (2 sqrt(sum_i e_vi))``, made to add up to 1.
     objective_ : float
         Summed roots of the views' distances.
-    n_iter_, history_ : int and tuple of IterationRecord
-        Iterations of the chosen restart, and a record of each.
-    membership_, outlier_score_, unexplained_, scales_, view_names_, n_features_in_, \
-feature_names_in_
+    labels_, membership_, outlier_score_, cluster_centers_, unexplained_, n_iter_, \
+history_, scales_, view_names_, n_features_in_, feature_names_in_
         As in `NSMVC`.
 
     Notes
@@ -96,39 +85,22 @@ feature_names_in_
     [0, 0, 1, 1]
     """
 
+    layers: Sequence[int] = (100, 50)
+    max_iter: int = 50
+    tol: float = 1e-7
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidClusterer._parameter_constraints,
         "layers": [list, tuple],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        layers: Sequence[int] = (100, 50),
-        max_iter: int = 50,
-        tol: float = 1e-7,
-        n_init: int = 10,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.layers = layers
-        self.max_iter = max_iter
-        self.tol = tol
-
     def _loop(self) -> Solver:
         from manyview._solvers._dmvc import solve_dmvc
 
-        return partial(solve_dmvc, max_iter=self.max_iter, tol=self.tol)
+        return self._bind(solve_dmvc)
 
     def _start(
-        self,
-        views: ViewSet,
-        rows: tuple[Rows, ...],
-        random_state: np.random.RandomState,
+        self, views: ViewSet, rows: RowSet, random_state: RandomState
     ) -> tuple[LayeredStart, ...]:
         from manyview._solvers._dmvc import start_layers
 
@@ -138,5 +110,5 @@ feature_names_in_
                 "the layers before the last."
             )
             raise ViewError(msg)
-        widths = tuple(int(width) for width in self.layers)
-        return start_layers(rows, self.n_clusters, widths, random_state)
+        widths = (*map(int, self.layers), self.n_clusters)
+        return tuple(start_layers(view, widths, random_state) for view in rows)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +18,7 @@ from manyview._threads import available_threads
 from manyview._typing import BoolArray, FloatArray
 from manyview._view_input import scaled_rows
 from manyview._views import ViewSet
+from manyview.cluster._base import RandomState, RowSet
 from manyview.cluster._nsmvc import NSMVC
 from manyview.embedding._graph_views import (
     embedding_names,
@@ -28,10 +30,10 @@ from manyview.embedding._graph_views import (
 )
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._graph_views import GraphModel, Placement
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GraphNSMVC(NSMVC):
     """NSMVC on spectral embeddings of the views' neighbour graphs.
 
@@ -43,30 +45,24 @@ class GraphNSMVC(NSMVC):
     ----------
     n_clusters : int, default=8
         Number of clusters, and of columns in each embedding.
+    n_init : int, default=2
+        Number of restarts, as in `NSMVC`. With k-means++, each begins at the better one
+        of two drafts, so that few are needed.
+    scale, view_sizes, random_state, verbose, pace_start, n_paces, max_iter
+        As in `NSMVC`.
+    init : str, array of labels or callable, default="k-means++"
+        As in `NSMVC`, on the embeddings. A callable gets the views themselves.
+    assignment, outlier_threshold, n_jobs
+        As in `NSMVC`.
     n_neighbors : tuple of int, default=(5, 10, 20)
         Neighbourhood sizes, from local to global structure. Those above the mean size
         of a cluster are lowered to it.
     n_anchors : int, default=2000
         Samples that graphs are learned from. Up to this many, all samples are anchors;
         of more, a random part is, and the others are placed by their nearest anchors.
-    pace_start, n_paces, max_iter
-        As in `NSMVC`.
-    n_init : int, default=2
-        Number of restarts. The one that leaves the smallest share of the embeddings'
-        scatter unexplained wins; labels play no part in that choice. A start given as
-        an array runs once. With k-means++, each begins at the better one of two
-        drafts, so that few are needed.
-    init : {"k-means++", "random"}, array of labels or callable, default="k-means++"
-        As in `NSMVC`, on the embeddings. A callable gets the views themselves.
-    scale : str or None, default="auto"
-        How features are made comparable before distances are taken, as in `NSMVC`.
-    assignment, outlier_threshold, view_sizes, n_jobs, random_state, verbose
-        As in `NSMVC`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample; -1 beyond ``outlier_threshold``.
     view_weights_ : ndarray of shape (n_views,)
         Effective weight of each view, its share in what separates the clusters; they
         add up to 1. A view counts by its own embedding and by its share in the joint
@@ -82,14 +78,11 @@ class GraphNSMVC(NSMVC):
     cluster_centers_ : list of ndarray of shape (n_clusters, n_columns)
         Centres in each of the embeddings.
     exponents_, thresholds_, view_losses_ : ndarray of shape (n_views,)
-        Exponent, largest loss and summed loss of each view's embedding at the last
-        pace.
-    objective_ : float
-        Sum of the losses of all embeddings, each raised to its exponent.
-    history_ : tuple of PaceRecord
-        One record per iteration of the chosen restart, over all embeddings: those of
-        the views, the joint one and the diffusion coordinates.
-    membership_, outlier_score_, joined_pace_, n_iter_, scales_, view_names_, \
+        Those of each view's embedding.
+    objective_, history_ : float and tuple of PaceRecord
+        Over all embeddings: those of the views, the joint one and the diffusion
+        coordinates.
+    labels_, membership_, outlier_score_, joined_pace_, n_iter_, scales_, view_names_, \
 n_features_in_, feature_names_in_
         As in `NSMVC`.
 
@@ -142,6 +135,12 @@ n_features_in_, feature_names_in_
     True
     """
 
+    n_init: int = 2
+    n_neighbors: Sequence[int] = (5, 10, 20)
+    n_anchors: int = 2000
+    # The exponents of embeddings are always learned.
+    fusion: str = field(default="nonlinear", init=False)
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NSMVC._parameter_constraints,
         "n_neighbors": [list, tuple],
@@ -157,46 +156,9 @@ n_features_in_, feature_names_in_
     # them, which shows at once.
     _n_drafts = 2
 
-    _graph: GraphModel
+    _graph: GraphModel = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: Sequence[int] = (5, 10, 20),
-        n_anchors: int = 2000,
-        pace_start: float = 0.5,
-        n_paces: int = 6,
-        max_iter: int = 50,
-        n_init: int = 2,
-        init: str | Sequence[int] | Callable[..., Any] = "k-means++",
-        scale: str | None = "auto",
-        assignment: str = "sequential",
-        outlier_threshold: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            pace_start=pace_start,
-            n_paces=n_paces,
-            max_iter=max_iter,
-            n_init=n_init,
-            init=init,
-            scale=scale,
-            assignment=assignment,
-            outlier_threshold=outlier_threshold,
-            view_sizes=view_sizes,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.n_neighbors = n_neighbors
-        self.n_anchors = n_anchors
-
-    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _open_for_fit(self, views: ViewSet) -> RowSet:
         self.scales_, rows = scaled_rows(views, self.scale)
         placement = self._learn_graphs(rows, random_source(self.random_state))
         placed = place_views(
@@ -214,7 +176,7 @@ n_features_in_, feature_names_in_
         return open_in_turn(parts, self._embedding_scales)
 
     def _learn_graphs(
-        self, rows: tuple[Rows, ...], random_state: np.random.RandomState
+        self, rows: RowSet, random_state: RandomState
     ) -> Placement | None:
         """Learn from the rows; returns where the graphs put them."""
         self._graph, placement = learn_view_graphs(
@@ -227,7 +189,7 @@ n_features_in_, feature_names_in_
         )
         return placement
 
-    def _open_checked(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _open_checked(self, views: ViewSet) -> RowSet:
         return open_embedded(views, self.scales_, self._graph, self._embedding_scales)
 
     def _center_scales(self) -> tuple[ViewScale, ...]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,55 +11,17 @@ import numpy as np
 from manyview._sklearn_compat import Interval
 from manyview._typing import FloatArray
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RandomState, RowSet, Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._start import Start
     from manyview._solvers._weighted import CentroidResult
 
 
-class _Lloyd(CentroidClusterer):
-    """K-means++ seeding and Lloyd iterations; the smallest inertia wins."""
-
-    _plain_distances = False
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        max_iter: int = 100,
-        n_init: int = 10,
-        n_local_trials: int | None = None,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.max_iter = max_iter
-        self.n_local_trials = n_local_trials
-
-    def _loop(self) -> Solver:
-        from manyview._solvers._kmeans import solve_kmeans
-
-        return partial(solve_kmeans, max_iter=self.max_iter)
-
-    def _start(
-        self,
-        views: ViewSet,
-        rows: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-    ) -> Start:
-        from manyview._solvers._start import start_kmeans_plusplus
-
-        n_trials = self.n_local_trials
-        return start_kmeans_plusplus(rows, self.n_clusters, random_state, n_trials)
-
-
-class ConcatKMeans(_Lloyd):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ConcatKMeans(CentroidClusterer):
     """K-means on all views side by side.
 
     The plainest way to use several views: their features are joined into one long
@@ -71,31 +32,27 @@ class ConcatKMeans(_Lloyd):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    max_iter : int, default=100
-        Most iterations of one restart.
     n_init : int, default=10
         Number of k-means++ starts. The one with the smallest inertia wins.
-    n_local_trials : int or None, default=None
-        Candidates for each seed of k-means++; the one that leaves the least distance
-        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
     scale : str or None, default="auto"
         How views are made comparable, as in `NSMVC`. None joins the raw features, as
         the paper's comparison does; views in large units then decide alone.
     view_sizes, random_state, verbose
         As in `NSMVC`.
+    max_iter : int, default=100
+        Most iterations of one restart.
+    n_local_trials : int or None, default=None
+        Candidates for each seed of k-means++; the one that leaves the least distance
+        behind is kept. None takes ``2 + log(n_clusters)``, and 1 is plain k-means++.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     view_weights_ : ndarray of shape (n_views,)
         The same for all views, adding up to 1: none is preferred.
     objective_ : float
         Inertia: summed squared distance to the centres, in scaled units.
-    n_iter_, history_ : int and tuple of IterationRecord
-        Iterations of the chosen restart, and a record of each.
-    membership_, outlier_score_, cluster_centers_, unexplained_, scales_, \
-view_names_, n_features_in_, feature_names_in_
+    labels_, membership_, outlier_score_, cluster_centers_, unexplained_, n_iter_, \
+history_, scales_, view_names_, n_features_in_, feature_names_in_
         As in `NSMVC`.
 
     Notes
@@ -120,20 +77,36 @@ view_names_, n_features_in_, feature_names_in_
     [0, 0, 1, 1]
     """
 
+    max_iter: int = 100
+    n_local_trials: int | None = None
 
-class ViewKMeans(_Lloyd):
+    _plain_distances = False
+
+    def _loop(self) -> Solver:
+        from manyview._solvers._kmeans import solve_kmeans
+
+        return self._bind(solve_kmeans)
+
+    def _start(self, views: ViewSet, rows: RowSet, random_state: RandomState) -> Start:
+        from manyview._solvers._start import start_kmeans_plusplus
+
+        n_trials = self.n_local_trials
+        return start_kmeans_plusplus(rows, self.n_clusters, random_state, n_trials)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ViewKMeans(ConcatKMeans):
     """K-means on one chosen view.
 
     Shows what a view is worth by itself; the other views are checked, but not used.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters, n_init, scale, view_sizes, random_state, verbose, max_iter, \
+n_local_trials
+        As in `ConcatKMeans`.
     view : int or str, default=0
         The view to cluster: its position, or its name.
-    max_iter, n_init, n_local_trials, scale, view_sizes, random_state, verbose
-        As in `ConcatKMeans`.
 
     Attributes
     ----------
@@ -170,37 +143,14 @@ n_features_in_, feature_names_in_
     True
     """
 
+    view: int | str = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidClusterer._parameter_constraints,
         "view": [Interval(Integral, 0, None, closed="left"), str],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        view: int | str = 0,
-        max_iter: int = 100,
-        n_init: int = 10,
-        n_local_trials: int | None = None,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            max_iter=max_iter,
-            n_init=n_init,
-            n_local_trials=n_local_trials,
-            scale=scale,
-            view_sizes=view_sizes,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.view = view
-
-    def _open_for_fit(self, views: ViewSet) -> tuple[Rows, ...]:
+    def _open_for_fit(self, views: ViewSet) -> RowSet:
         names = list(views.names)
         chosen = [v for v, name in enumerate(names) if self.view in (v, name)]
         if not chosen:

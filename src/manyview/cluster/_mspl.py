@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, ClassVar
-
-import numpy as np
 
 from manyview._sklearn_compat import StrOptions
 from manyview.cluster._base import Solver
 from manyview.cluster._centroids import CentroidClusterer
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MSPL(CentroidClusterer):
     """Multi-view self-paced learning for clustering.
 
@@ -21,8 +19,8 @@ class MSPL(CentroidClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters, n_init, scale, view_sizes, random_state, verbose
+        As in `NSMVC`.
     pace_start : float in [0, 1], default=0.5
         Quantile of the losses that serves as first threshold; the last is always 1.
     n_paces : int, default=6
@@ -34,22 +32,16 @@ class MSPL(CentroidClusterer):
         Labels drawn uniformly, as published, or seeds on the fused, scaled views.
     max_iter : int, default=20
         Most iterations within one pace.
-    n_init, scale, view_sizes, random_state, verbose
-        As in `NSMVC`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, by the same score as in `predict`.
     view_weights_ : ndarray of shape (n_views,)
         Mean weight of the samples in each view, per unit of its loss, made to add up
         to 1.
     objective_ : float
         Weighted losses plus the self-paced term, at the last pace.
-    n_iter_, history_ : int and tuple of IterationRecord
-        Iterations of the chosen restart, and a record of each; ``stage`` counts paces.
-    membership_, outlier_score_, cluster_centers_, unexplained_, scales_, \
-view_names_, n_features_in_, feature_names_in_
+    labels_, membership_, outlier_score_, cluster_centers_, unexplained_, n_iter_, \
+history_, scales_, view_names_, n_features_in_, feature_names_in_
         As in `NSMVC`.
 
     Notes
@@ -86,41 +78,19 @@ view_names_, n_features_in_, feature_names_in_
     [0, 0, 1, 1]
     """
 
+    pace_start: float = 0.5
+    n_paces: int = 6
+    loss_unit: str = "literal"
+    init: str = "random"
+    max_iter: int = 20
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidClusterer._parameter_constraints,
         "loss_unit": [StrOptions({"literal", "median"})],
     }
     _plain_distances = False
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        pace_start: float = 0.5,
-        n_paces: int = 6,
-        loss_unit: str = "literal",
-        init: str = "random",
-        max_iter: int = 20,
-        n_init: int = 10,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.pace_start = pace_start
-        self.n_paces = n_paces
-        self.loss_unit = loss_unit
-        self.init = init
-        self.max_iter = max_iter
-
     def _loop(self) -> Solver:
         from manyview._solvers._mspl import solve_mspl
 
-        return partial(
-            solve_mspl,
-            pace_start=self.pace_start,
-            n_paces=self.n_paces,
-            max_iter=self.max_iter,
-            loss_unit=self.loss_unit,
-        )
+        return self._bind(solve_mspl)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from manyview._results import OnIteration
 from manyview._sklearn_compat import Interval, StrOptions
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RandomState, RowSet, Solver
 from manyview.cluster._pairs import PairwiseClusterer
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._mvkkm import MVKKMResult
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MVKKM(PairwiseClusterer):
     """Multi-view kernel k-means.
 
@@ -29,45 +27,42 @@ class MVKKM(PairwiseClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    power : float >= 1, default=1.5
-        Exponent of the weights (p in the paper). 1 puts all weight on one view; the
-        larger, the more even the weights.
-    kernel : {"rbf", "linear"}, default="rbf"
-        Gaussian kernel with the median distance as bandwidth, or inner products.
-    init : {"random", "global", "global-fast"}, default="random"
-        ``"random"``: random samples as seeds. ``"global"``: clusters come one by one,
-        every sample tried as the next seed, or every anchor; the authors' start, free
-        of chance, for a few hundred samples. ``"global-fast"``: the same with only the
-        seed of the largest guaranteed gain tried.
-    max_iter : int, default=100
-        Most rounds of kernel k-means and weight update.
-    tol : float, default=1e-4
-        Relative change of the objective at which kernel k-means and the rounds stop.
     n_init : int, default=10
         Number of random restarts; the one with the smallest objective wins. The global
-        starts run once.
-    n_anchors : int or "auto", default="auto"
-        Samples that all others are compared with, as in `CoReg`. A linear kernel of no
-        more features than anchors loses nothing.
+        start runs once.
     scale : str or None, default="auto"
         Scaling of each view before its kernel, as in `NSMVC`. The authors
         standardise features ("zscore"); None takes them as they are.
     view_sizes, random_state, verbose
         As in `NSMVC`.
+    power : float >= 1, default=1.5
+        Exponent of the weights (p in the paper). 1 puts all weight on one view; the
+        larger, the more even the weights.
+    kernel : {"rbf", "linear"}, default="rbf"
+        Gaussian kernel with the median distance as bandwidth, or inner products.
+    init : {"random", "global"}, default="random"
+        ``"random"``: random samples as seeds. ``"global"``: clusters come one by one,
+        every sample tried as the next seed, or every anchor; the authors' start, free
+        of chance, for a few hundred samples.
+    max_iter : int, default=100
+        Most rounds of kernel k-means and weight update.
+    tol : float, default=1e-4
+        Relative change of the objective at which kernel k-means and the rounds stop.
+    n_anchors : int or "auto", default="auto"
+        Samples that all others are compared with, as in `CoReg`. A linear kernel of no
+        more features than anchors loses nothing.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample. No cluster is empty.
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view, sum 1; 0 for a constant view.
     objective_ : float
-        Value of the problem below.
+        Value of the problem below. It never rises over the iterations.
     n_iter_, history_ : int and tuple of IterationRecord
         Iterations of kernel k-means of the chosen restart, and a record of each;
-        ``stage`` counts the rounds. The objective never rises.
-    n_anchors_, scales_, view_names_, n_features_in_, feature_names_in_
-        As in `CoReg`.
+        ``stage`` counts the rounds.
+    labels_, n_anchors_, scales_, view_names_, n_features_in_, feature_names_in_
+        As in `CoReg`. No cluster is empty.
 
     Notes
     -----
@@ -104,66 +99,39 @@ class MVKKM(PairwiseClusterer):
     [0, 0, 1, 1]
     """
 
+    power: float = 1.5
+    kernel: str = "rbf"
+    init: str = "random"
+    max_iter: int = 100
+    tol: float = 1e-4
+    n_anchors: str | int = "auto"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairwiseClusterer._parameter_constraints,
         "power": [Interval(Real, 1, None, closed="left")],
         "kernel": [StrOptions({"rbf", "linear"})],
-        "init": [StrOptions({"random", "global", "global-fast"})],
+        "init": [StrOptions({"random", "global"})],
     }
     _kept = (*PairwiseClusterer._kept, "view_weights", "objective")
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        power: float = 1.5,
-        kernel: str = "rbf",
-        init: str = "random",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_init: int = 10,
-        n_anchors: str | int = "auto",
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.power = power
-        self.kernel = kernel
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_anchors = n_anchors
 
     def _n_restarts(self) -> int:
         return self.n_init if self.init == "random" else 1
 
-    def _solver(self, views: ViewSet, rows: tuple[Rows, ...]) -> Solver:
+    def _solver(self, views: ViewSet, rows: RowSet) -> Solver:
         from manyview._solvers import _mvkkm
 
         anchors = self._draw_anchors(views.n_samples)
         kernels = _mvkkm.equal_kernels(rows, self.kernel, anchors)
         n_clusters, power = self.n_clusters, self.power
+        run = self._bind(_mvkkm.solve_mvkkm, kernels)
 
         def solve(
-            *, random_state: np.random.RandomState, on_iteration: OnIteration | None
+            *, random_state: RandomState, on_iteration: OnIteration | None
         ) -> MVKKMResult:
             if self.init == "random":
                 start = _mvkkm.start_random(kernels, n_clusters, power, random_state)
             else:
-                fast = self.init == "global-fast"
-                start = _mvkkm.start_global(
-                    kernels, n_clusters, power, self.tol, fast=fast
-                )
-            return _mvkkm.solve_mvkkm(
-                kernels,
-                start,
-                n_clusters,
-                power=power,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                on_iteration=on_iteration,
-            )
+                start = _mvkkm.start_global(kernels, n_clusters, power, self.tol)
+            return run(start, n_clusters, on_iteration=on_iteration)
 
         return solve

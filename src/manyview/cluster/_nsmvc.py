@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,16 +18,16 @@ from manyview._sklearn_compat import Interval, StrOptions, _get_output_config
 from manyview._threads import available_threads
 from manyview._typing import FloatArray, IntArray
 from manyview._views import ViewSet
-from manyview.cluster._base import Solver
+from manyview.cluster._base import RandomState, RowSet, Solver
 from manyview.cluster._centroids import CentroidClusterer
 from manyview.cluster._clustering import Clustering, default_names
 from manyview.exceptions import ViewError
 
 if TYPE_CHECKING:
-    from manyview._rows import Rows
     from manyview._solvers._start import Start
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer):
     """Non-linear fusion for self-paced multi-view clustering.
 
@@ -37,23 +38,10 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    pace_start : float in [0, 1], default=0.5
-        Where between the smallest and the largest loss the first threshold lies
-        (alpha in the paper). With 1 everybody takes part from the first pace on.
-    n_paces : int, default=6
-        Number of paces until every sample takes part (T in the paper).
-    max_iter : int, default=50
-        Most iterations within one pace.
     n_init : int, default=10
         Number of restarts. The one that leaves the smallest share of the views'
         scatter unexplained wins; labels play no part in that choice. A start given as
         an array runs once.
-    init : str, array of labels or callable, default="k-means++"
-        ``"k-means++"`` seeds on the fused, scaled views, of very many samples on a
-        random part. The paper's "randomly initialise" has two readings:
-        ``"random-labels"`` draws labels, and centres are their means; ``"random"``
-        takes random samples as centres and, independently, random labels. A callable
-        gets ``(views, n_clusters, random_state)`` and returns labels.
     scale : str or None, default="auto"
         How views are made comparable. ``"range"`` divides features by their range and
         centres them; ``"minmax"`` maps features to [0, 1] (the paper's protocol here),
@@ -61,6 +49,25 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         centres only. ``"auto"`` takes ``"l2"`` for non-negative views that are mostly
         zero (words, counts, links) and ``"range"`` for the rest. Every mode but None
         ends by dividing the view by its Frobenius norm.
+    view_sizes : list of int or None, default=None
+        Splits one 2-D array into views: features per view, in column order.
+    random_state : int, RandomState instance or None, default=None
+        Source of the starts.
+    verbose : int, default=0
+        Above 0, every iteration is reported on stderr.
+    pace_start : float in [0, 1], default=0.5
+        Where between the smallest and the largest loss the first threshold lies
+        (alpha in the paper). With 1 everybody takes part from the first pace on.
+    n_paces : int, default=6
+        Number of paces until every sample takes part (T in the paper).
+    max_iter : int, default=50
+        Most iterations within one pace.
+    init : str, array of labels or callable, default="k-means++"
+        ``"k-means++"`` seeds on the fused, scaled views, of very many samples on a
+        random part. The paper's "randomly initialise" has two readings:
+        ``"random-labels"`` draws labels, and centres are their means; ``"random"``
+        takes random samples as centres and, independently, random labels. A callable
+        gets ``(views, n_clusters, random_state)`` and returns labels.
     fusion : {"nonlinear", "linear"}, default="nonlinear"
         ``"linear"`` keeps every exponent at 1, so that the losses of the views are
         added up: what the exponents contribute is the difference.
@@ -70,14 +77,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
     outlier_threshold : float or None, default=None
         Samples with an ``outlier_score_`` above it get the label -1, noise: they fit
         no cluster. 5 is a cautious choice. None keeps every sample in a cluster.
-    view_sizes : list of int or None, default=None
-        Splits one 2-D array into views: features per view, in column order.
     n_jobs : int or None, default=None
         Restarts run at the same time. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Source of the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
 
     Attributes
     ----------
@@ -111,8 +112,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         Pace at which each sample was first selected; 0 if it lacks the view.
     n_iter_ : int
         Iterations of the chosen restart, over all paces.
-    history_ : tuple of PaceRecord
-        One record per iteration of the chosen restart.
+    history_ : tuple of IterationRecord
+        One record per iteration of the chosen restart; ``stage`` counts the paces.
+        Those of NSMVC have the losses, exponents and sample counts of the views, too.
     scales_ : tuple of ViewScale
         Scaling learned for each view.
     view_names_ : list of str
@@ -161,6 +163,15 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
     [0, 0, 1, 1]
     """
 
+    pace_start: float = 0.5
+    n_paces: int = 6
+    max_iter: int = 50
+    init: str | Sequence[int] | Callable[..., Any] = "k-means++"
+    fusion: str = "nonlinear"
+    assignment: str = "sequential"
+    outlier_threshold: float | None = None
+    n_jobs: int | None = None
+
     # Seedings of few samples of which a restart takes the best.
     _n_drafts: ClassVar[int] = 1
     _plain_distances = False
@@ -180,34 +191,6 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         "assignment": [StrOptions({"sequential", "majorize"})],
         "outlier_threshold": [Interval(Real, 0, None, closed="left"), None],
     }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        pace_start: float = 0.5,
-        n_paces: int = 6,
-        max_iter: int = 50,
-        n_init: int = 10,
-        init: str | Sequence[int] | Callable[..., Any] = "k-means++",
-        scale: str | None = "auto",
-        fusion: str = "nonlinear",
-        assignment: str = "sequential",
-        outlier_threshold: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.pace_start = pace_start
-        self.n_paces = n_paces
-        self.max_iter = max_iter
-        self.init = init
-        self.fusion = fusion
-        self.assignment = assignment
-        self.outlier_threshold = outlier_threshold
-        self.n_jobs = n_jobs
 
     def transform(self, X: Any) -> Any:
         """Fused distance of samples to each cluster's centre.
@@ -273,22 +256,10 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         from manyview._solvers._nsmvc import solve_nsmvc
 
         side_by_side = self._n_restarts() > 1 and effective_n_jobs(self.n_jobs) > 1
-        return partial(
-            solve_nsmvc,
-            pace_start=self.pace_start,
-            n_paces=self.n_paces,
-            max_iter=self.max_iter,
-            fusion=self.fusion,
-            assignment=self.assignment,
-            n_threads=1 if side_by_side else available_threads(),
-        )
+        n_threads = 1 if side_by_side else available_threads()
+        return self._bind(solve_nsmvc, n_threads=n_threads)
 
-    def _start(
-        self,
-        views: ViewSet,
-        rows: tuple[Rows, ...],
-        random_state: np.random.RandomState,
-    ) -> Start:
+    def _start(self, views: ViewSet, rows: RowSet, random_state: RandomState) -> Start:
         from manyview._solvers import _start
 
         if isinstance(self.init, str):
@@ -313,7 +284,7 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
     def _measured(
         self,
         views: ViewSet,
-        rows: tuple[Rows, ...] | None,
+        rows: RowSet | None,
         assigned: IntArray,
         membership: FloatArray,
         outlier_score: FloatArray,

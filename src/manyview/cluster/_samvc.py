@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, ClassVar
-
-import numpy as np
 
 from manyview._sklearn_compat import StrOptions
 from manyview.cluster._base import Solver
 from manyview.cluster._centroids import CentroidClusterer
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SAMVC(CentroidClusterer):
     """Self-paced and auto-weighted multi-view clustering.
 
@@ -22,8 +20,8 @@ class SAMVC(CentroidClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters, n_init, scale, view_sizes, random_state, verbose
+        As in `NSMVC`.
     pace_start : float in [0, 1], default=0.6
         Share of the samples within the first threshold; within the last are all.
     n_paces : int, default=5
@@ -36,21 +34,15 @@ class SAMVC(CentroidClusterer):
         random labels a cluster easily settles on different groups in different views.
     max_iter : int, default=30
         Most iterations within one pace.
-    n_init, scale, view_sizes, random_state, verbose
-        As in `NSMVC`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, by the same score as in `predict`.
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view, ``1 / (2 sqrt(sum_i t_vi e_vi))``, made to add up to 1.
     objective_ : float
         Summed roots of the views' paced distances, at the last pace.
-    n_iter_, history_ : int and tuple of IterationRecord
-        Iterations of the chosen restart, and a record of each; ``stage`` counts paces.
-    membership_, outlier_score_, cluster_centers_, unexplained_, scales_, \
-view_names_, n_features_in_, feature_names_in_
+    labels_, membership_, outlier_score_, cluster_centers_, unexplained_, n_iter_, \
+history_, scales_, view_names_, n_features_in_, feature_names_in_
         As in `NSMVC`.
 
     Notes
@@ -85,40 +77,18 @@ view_names_, n_features_in_, feature_names_in_
     [0, 0, 1, 1]
     """
 
+    pace_start: float = 0.6
+    n_paces: int = 5
+    pacing: str = "mixture"
+    init: str = "k-means++"
+    max_iter: int = 30
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidClusterer._parameter_constraints,
         "pacing": [StrOptions({"mixture", "hard"})],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        pace_start: float = 0.6,
-        n_paces: int = 5,
-        pacing: str = "mixture",
-        init: str = "k-means++",
-        max_iter: int = 30,
-        n_init: int = 10,
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_clusters, n_init, scale, view_sizes, random_state, verbose)
-        self.pace_start = pace_start
-        self.n_paces = n_paces
-        self.pacing = pacing
-        self.init = init
-        self.max_iter = max_iter
-
     def _loop(self) -> Solver:
         from manyview._solvers._samvc import solve_samvc
 
-        return partial(
-            solve_samvc,
-            pace_start=self.pace_start,
-            n_paces=self.n_paces,
-            max_iter=self.max_iter,
-            pacing=self.pacing,
-        )
+        return self._bind(solve_samvc)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
-
-import numpy as np
 
 from manyview._random import random_source
 from manyview._solvers._graph_learning import draw_anchors
@@ -19,6 +15,7 @@ from manyview.distributed._nsmvc import DaskNSMVC
 from manyview.embedding._graph_views import embedding_names
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DaskGraphNSMVC(DaskNSMVC, GraphNSMVC):
     """GraphNSMVC for views that are larger than one machine, on a Dask cluster.
 
@@ -29,27 +26,24 @@ class DaskGraphNSMVC(DaskNSMVC, GraphNSMVC):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters, and of columns in each embedding.
-    n_neighbors : tuple of int, default=(5, 10, 20)
-        Neighbourhood sizes, from local to global structure.
-    n_anchors : int, default=2000
-        Samples that graphs are learned from, on this machine: it must have memory for
-        that many rows of every view.
-    pace_start, n_paces, max_iter, n_init, init, scale, view_sizes
-        As in `DaskNSMVC`.
-    persist : {"auto", "memory", "disk"} or None, default="auto"
+    n_clusters, n_init, scale, view_sizes, random_state, verbose, pace_start, \
+n_paces, max_iter
+        As in `manyview.GraphNSMVC`. Restarts run one after the other.
+    init
+        As in `DaskNSMVC`, on the embeddings.
+    n_neighbors, n_anchors
+        As in `manyview.GraphNSMVC`. Graphs are learned on this machine: it must have
+        memory for ``n_anchors`` rows of every view.
+    persist
         Where workers keep the embeddings between iterations, as in `DaskNSMVC`. The
         views themselves are read three times and not kept.
-    checkpoint, random_state, verbose
+    checkpoint
         As in `DaskNSMVC`.
 
     Attributes
     ----------
-    labels_ : dask array of shape (n_samples,)
-        Cluster of each sample, in the workers' memory.
-    joined_pace_ : dask array of shape (n_views, n_samples)
-        Pace at which each sample was first selected; 0 if it lacks the view.
+    labels_, joined_pace_ : dask arrays
+        As in `manyview.GraphNSMVC`, in the workers' memory.
     view_weights_, unexplained_, graph_weights_, embedding_names_, cluster_centers_, \
 exponents_, thresholds_, view_losses_, objective_, n_iter_, history_, scales_, \
 view_names_, n_features_in_
@@ -71,48 +65,13 @@ view_names_, n_features_in_
     [0, 0, 1, 1]
     """
 
+    n_init: int = 2
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GraphNSMVC._parameter_constraints,
         **DaskNSMVC._parameter_constraints,
-        "n_neighbors": GraphNSMVC._parameter_constraints["n_neighbors"],
-        "n_anchors": GraphNSMVC._parameter_constraints["n_anchors"],
     }
     _local: ClassVar[type[NSMVC]] = GraphNSMVC
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: Sequence[int] = (5, 10, 20),
-        n_anchors: int = 2000,
-        pace_start: float = 0.5,
-        n_paces: int = 6,
-        max_iter: int = 50,
-        n_init: int = 2,
-        init: Any = "k-means++",
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        persist: str | None = "auto",
-        checkpoint: str | Path | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        DaskNSMVC.__init__(
-            self,
-            n_clusters,
-            pace_start=pace_start,
-            n_paces=n_paces,
-            max_iter=max_iter,
-            n_init=n_init,
-            init=init,
-            scale=scale,
-            view_sizes=view_sizes,
-            persist=persist,
-            checkpoint=checkpoint,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.n_neighbors = n_neighbors
-        self.n_anchors = n_anchors
 
     def _open_data(self, views: DaskViews) -> DaskRows:
         names, lengths = views.layout.names, views.lengths

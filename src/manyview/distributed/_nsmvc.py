@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -36,6 +37,7 @@ from manyview.distributed._samples import DaskSamples, Run
 from manyview.exceptions import ClusterError
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DaskNSMVC(NSMVC):
     """NSMVC for views that are larger than one machine, on a Dask cluster.
 
@@ -46,25 +48,13 @@ class DaskNSMVC(NSMVC):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    pace_start : float in [0, 1], default=0.5
-        Where between the smallest and the largest loss the first threshold lies.
-    n_paces : int, default=6
-        Number of paces until every sample takes part.
-    max_iter : int, default=50
-        Most iterations within one pace.
-    n_init : int, default=10
-        Number of restarts, one after the other. The one that leaves the smallest
-        share of the views' scatter unexplained wins.
+    n_clusters, n_init, scale, view_sizes, random_state, verbose, pace_start, \
+n_paces, max_iter
+        As in `manyview.NSMVC`. Restarts run one after the other.
     init : {"k-means++", "random"}, array of labels or callable, default="k-means++"
         ``"k-means++"`` seeds on a sample of the rows, as `NSMVC` does. Labels may be a
         NumPy or dask array. A callable gets ``(X, n_clusters, random_state)`` and
         returns labels.
-    scale : str or None, default="auto"
-        How views are made comparable, as in `NSMVC`.
-    view_sizes : list of int or None, default=None
-        Splits one table into views: features per view, in column order.
     persist : {"auto", "memory", "disk"} or None, default="auto"
         Where workers keep the rows between iterations: in memory, in scratch files on
         their local disks, or nowhere, which reads the source anew every time.
@@ -73,19 +63,13 @@ class DaskNSMVC(NSMVC):
         A folder of its own, on storage that driver and workers share. After every
         iteration it holds all that is needed: a fit that was broken off goes on from
         there when it is called again, to the same result. Removed at the end.
-    random_state : int, RandomState instance or None, default=None
-        Source of the starts.
-    verbose : int, default=0
-        Above 0, every iteration is reported on stderr.
 
     Attributes
     ----------
-    labels_ : dask array of shape (n_samples,)
-        Cluster of each sample, in the workers' memory.
-    joined_pace_ : dask array of shape (n_views, n_samples)
-        Pace at which each sample was first selected; 0 if it lacks the view.
-    cluster_centers_, exponents_, thresholds_, view_losses_, objective_, unexplained_, \
-n_iter_, history_, scales_, view_names_, n_features_in_
+    labels_, joined_pace_ : dask arrays
+        As in `manyview.NSMVC`, in the workers' memory.
+    cluster_centers_, view_weights_, exponents_, thresholds_, view_losses_, \
+objective_, unexplained_, n_iter_, history_, scales_, view_names_, n_features_in_
         As in `manyview.NSMVC`.
 
     See Also
@@ -103,48 +87,24 @@ n_iter_, history_, scales_, view_names_, n_features_in_
     [0, 0, 1, 1]
     """
 
-    assignment = "majorize"
+    init: Any = "k-means++"
+    persist: str | None = "auto"
+    checkpoint: str | Path | None = None
+    # No parameters on a cluster.
+    fusion: str = field(default="nonlinear", init=False)
+    assignment: str = field(default="majorize", init=False)
+    outlier_threshold: float | None = field(default=None, init=False)
+    n_jobs: int | None = field(default=None, init=False)
+
     # What `to_local` makes of the fitted model.
     _local: ClassVar[type[NSMVC]] = NSMVC
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: allowed
-        for name, allowed in NSMVC._parameter_constraints.items()
-        if name not in {"assignment", "fusion", "n_jobs"}
-    } | {
+        **NSMVC._parameter_constraints,
         "init": [StrOptions({"k-means++", "random"}), "array-like", callable, da.Array],
         "persist": [StrOptions({"auto", "memory", "disk"}), None],
         "checkpoint": [str, Path, None],
     }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        pace_start: float = 0.5,
-        n_paces: int = 6,
-        max_iter: int = 50,
-        n_init: int = 10,
-        init: Any = "k-means++",
-        scale: str | None = "auto",
-        view_sizes: Sequence[int] | None = None,
-        persist: str | None = "auto",
-        checkpoint: str | Path | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.pace_start = pace_start
-        self.n_paces = n_paces
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init = init
-        self.scale = scale
-        self.view_sizes = view_sizes
-        self.persist = persist
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self, X: Any, y: Any = None, *, on_iteration: OnRestartIteration | None = None
@@ -239,14 +199,7 @@ n_iter_, history_, scales_, view_names_, n_features_in_
             if tell is not None:
                 tell(restart, loop.history[-1])
 
-        return run_paces(
-            samples,
-            loop,
-            pace_start=self.pace_start,
-            n_paces=self.n_paces,
-            max_iter=self.max_iter,
-            on_progress=on_progress,
-        )
+        return self._bind(run_paces, on_progress=on_progress)(samples, loop)
 
     def predict(self, X: Any) -> Any:
         """Cluster of new samples.

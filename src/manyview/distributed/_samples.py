@@ -27,11 +27,11 @@ Run: TypeAlias = "tuple[DaskSamples, LoopState]"
 RandomState = np.random.RandomState
 
 
-def run_parts(parts: Sequence[Any]) -> tuple[list[Any], Any]:
-    """Parts on their workers, computed by one graph, and their merged report."""
+def begun(parts: Sequence[Any]) -> tuple[list[Any], Any]:
+    """Parts that workers begin to compute, by one graph, and their merged report."""
     reports = map_parts(attrgetter("report"), parts)
     *kept, report = dask.persist(*parts, merged(reports))
-    return kept, report.compute()
+    return kept, report
 
 
 class DaskSamples:
@@ -98,12 +98,17 @@ class DaskSamples:
     def _run(
         self, operation: Callable[..., Any], *arguments: Any, save: Any = None
     ) -> Any:
-        """Run an operation as one graph; new states stay on the workers."""
-        columns = (self.data.rows, self.parts, range(len(self.parts)))
+        """Run an operation as one graph; new states stay on the workers.
+
+        Nothing here may refer to the parts before it while it runs: workers would keep
+        the old states of all parts until it is over, beside the new ones.
+        """
         same = [operation, arguments, self.n_clusters, save]
-        parts = map_parts(_blocks.operate, *columns, same=same)
-        self.parts, report = run_parts(parts)
-        return report
+        numbers = range(len(self.parts))
+        self.parts, report = begun(
+            map_parts(_blocks.operate, self.data.rows, self.parts, numbers, same=same)
+        )
+        return report.compute()
 
 
 def start_kmeans_plusplus(
@@ -115,8 +120,8 @@ def start_kmeans_plusplus(
     n_drafts = n_drafts if rows is None else N_DRAFTS
     seeds = draft_seeds(some, n_clusters, random_state, n_drafts)
     parts = map_parts(_blocks.begin_at_seeds, data.rows, same=[seeds])
-    kept, sums = run_parts(parts)
-    centers = sums.means(seeds.centers(data.means_and_scatter[0]))
+    kept, sums = begun(parts)
+    centers = sums.compute().means(seeds.centers(data.means_and_scatter[0]))
     return DaskSamples(data, kept, n_clusters), LoopState(centers=centers)
 
 
@@ -138,9 +143,8 @@ def start_random(data: DaskRows, n_clusters: int, random_state: RandomState) -> 
 def start_from_labels(data: DaskRows, labels: Any, n_clusters: int) -> Run:
     """Centres are the means of the given clusters, none of which may be empty."""
     pieces = _cut_labels(labels, data)
-    kept, sums = run_parts(
-        map_parts(_blocks.begin, data.rows, pieces, same=[n_clusters])
-    )
+    kept, report = begun(map_parts(_blocks.begin, data.rows, pieces, same=[n_clusters]))
+    sums = report.compute()
     n_used = np.count_nonzero(sums.masses.sum(axis=0))
     if n_used < n_clusters:
         msg = (
