@@ -126,7 +126,7 @@ def test_awkward_input(Estimator, views, n_clusters):
 
 @pytest.mark.filterwarnings("ignore:n_clusters=. is more than the number of distinct")
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("init", ["random", "global"])
+@pytest.mark.parametrize("init", ["random", "global", "global-fast"])
 def test_mvkkm_leaves_no_cluster_empty(kernel, init):
     views = [np.repeat([[0.0, 1.0], [2.0, 2.0], [5.0, 0.0]], 5, axis=0)] * 2
     for power in (1.0, 1.5):

@@ -177,13 +177,30 @@ def test_start_global_tries_every_sample():
                 outcome, _ = _mvkkm.kernel_kmeans(kernel, trial, n_found + 1, tol=1e-4)
                 outcomes.append((reference.scatter(kernel, outcome), outcome))
         labels = min(outcomes, key=lambda pair: pair[0])[1]
-    start = _mvkkm.start_global(prepared, 3, 1.5, 1e-4)
+    start = _mvkkm.start_global(prepared, 3, 1.5, 1e-4, fast=False)
     assert_array_equal(start, labels)
 
 
-def test_start_global_reaches_as_many_clusters_as_samples():
+def test_start_global_fast_takes_the_largest_guaranteed_gain():
+    # Two groups; the second is farther from the mean, its middle the best new centre.
+    points = np.array([[0.0], [1.0], [2.0], [50.0], [51.0], [52.0]])
+    kernel = linear_kernel(points)
+    labels = np.zeros(6, dtype=int)
+    gains = _mvkkm._guaranteed_gains(kernel, labels, 1, np.arange(6))
+    own = (points[:, 0] - points.mean()) ** 2
+    expected = [
+        np.maximum(own - (points[:, 0] - seed) ** 2, 0).sum() for seed in points[:, 0]
+    ]
+    assert_allclose(gains, expected, rtol=1e-9)
+    prepared = ViewKernels(kernels=(kernel,), kept=(0,), n_views=1)
+    start = _mvkkm.start_global(prepared, 2, 1.5, 1e-4, fast=True)
+    assert_array_equal(start == start[0], [True, True, True, False, False, False])
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_start_global_reaches_as_many_clusters_as_samples(fast):
     prepared = prepare([np.array([[0.0], [0.0], [1.0], [5.0]])])
-    start = _mvkkm.start_global(prepared, 4, 1.5, 1e-4)
+    start = _mvkkm.start_global(prepared, 4, 1.5, 1e-4, fast=fast)
     assert_array_equal(np.sort(start), np.arange(4))
 
 

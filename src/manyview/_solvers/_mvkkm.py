@@ -23,6 +23,8 @@ SMALLEST_WEIGHT = 1e-5
 # A sample moves only for a gain above this share of the kernel's diagonal: less is
 # rounding, and moving to and fro on it would never end.
 SMALLEST_GAIN = 1e-12
+# Candidates whose gain is estimated together.
+CANDIDATES = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,6 +191,13 @@ def _first_smallest(values: FloatArray, rounding: float) -> IntArray:
     return np.asarray((values <= lowest + rounding).argmax(axis=1))
 
 
+def seed_distances(kernel: Kernel, seeds: IntArray) -> FloatArray:
+    """(n_samples, n_seeds), squared feature-space distances to some samples."""
+    diagonal = kernel.diagonal()
+    similar = kernel.take(seeds, axis=1)
+    return np.asarray(diagonal[:, None] - 2.0 * similar + diagonal[seeds])
+
+
 def start_random(
     prepared: ViewKernels,
     n_clusters: int,
@@ -198,20 +207,19 @@ def start_random(
     """Random samples as seeds; every sample joins the nearest seed."""
     kernel = _uniform(prepared, power)
     seeds = random_state.choice(len(kernel), n_clusters, replace=False)
-    # Squared feature-space distances, less what is the same for all seeds.
-    distances = kernel.diagonal()[seeds] - 2.0 * kernel.take(seeds, axis=1)
-    labels = _first_smallest(distances, _smallest_gain(kernel))
+    labels = _first_smallest(seed_distances(kernel, seeds), _smallest_gain(kernel))
     # A seed with an earlier twin would lose its own cluster.
     labels[seeds] = np.arange(n_clusters)
     return labels
 
 
 def start_global(
-    prepared: ViewKernels, n_clusters: int, power: float, tol: float
+    prepared: ViewKernels, n_clusters: int, power: float, tol: float, *, fast: bool
 ) -> IntArray:
     """Global kernel k-means: clusters come one by one, each from the best seed.
 
-    Every sample, or every anchor, is tried as the seed of the next cluster.
+    Every sample, or every anchor, is tried as the seed of the next cluster; with `fast`
+    only the one with the largest guaranteed gain.
     """
     kernel = _uniform(prepared, power)
     labels: IntArray = np.zeros(len(kernel), dtype=np.intp)
@@ -219,9 +227,15 @@ def start_global(
     rounding = SAME_POINT_EXPANDED * float(kernel.diagonal().sum())
     for n_found in range(1, n_clusters):
         counts = np.bincount(labels, minlength=n_found)
-        best, lowest = labels, np.inf
         # A sample alone in its cluster cannot leave it.
-        for seed in tried[counts[labels[tried]] > 1]:
+        candidates = tried[counts[labels[tried]] > 1]
+        if fast:
+            gains = _guaranteed_gains(kernel, labels, n_found, candidates)
+            candidates = candidates[
+                _first_smallest(-gains[None], SAME_CRITERION * gains.max())
+            ]
+        best, lowest = labels, np.inf
+        for seed in candidates:
             trial = labels.copy()
             trial[seed] = n_found
             outcome, scatter = kernel_kmeans(kernel, trial, n_found + 1, tol=tol)
@@ -229,6 +243,20 @@ def start_global(
                 best, lowest = outcome, scatter
         labels = best
     return labels
+
+
+def _guaranteed_gains(
+    kernel: Kernel, labels: IntArray, n_clusters: int, candidates: IntArray
+) -> FloatArray:
+    """(n_candidates,): scatter saved at least by making each sample a new centre."""
+    distances, _ = center_distances(kernel, labels, n_clusters)
+    own = distances[np.arange(len(labels)), labels, None]
+    gains = np.empty(len(candidates))
+    for start in range(0, len(candidates), CANDIDATES):
+        rows = slice(start, start + CANDIDATES)
+        to_seeds = seed_distances(kernel, candidates[rows])
+        gains[rows] = np.maximum(own - to_seeds, 0.0).sum(axis=0)
+    return gains
 
 
 def _uniform(prepared: ViewKernels, power: float) -> Any:
