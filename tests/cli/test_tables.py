@@ -148,6 +148,7 @@ def test_doctor_names_all_that_the_project_names(run):
 
     assert names(project["dependencies"]) == set(content["packages"])
     extras = project["optional-dependencies"]
-    assert set(content["extras"]) == set(extras) - {"all", "test", "docs"}
+    ours = {"all", "companions", "docs", "test"}
+    assert set(content["extras"]) == set(extras) - ours
     for extra, packages in content["extras"].items():
         assert names(extras[extra]) == set(packages), extra
