@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from manyview import GraphNSMVC
 from manyview._model_file import load_model
 from manyview.cli import _output
 from manyview.cli._cluster import parse_counts
+from manyview.cli._result import Result
 from manyview.datasets import read_views
 from manyview.explain import explain
 from manyview.metrics import clustering_accuracy
@@ -392,3 +394,13 @@ def test_progress_is_live_on_a_terminal_and_respects_no_color(
     assert b"pace " in seen
     assert b"objective " in seen
     assert (b"\x1b[38" in seen or b"\x1b[32m" in seen or b"\x1b[1;" in seen) is colour
+
+
+def test_a_last_cluster_of_noise_alone_is_in_the_summary():
+    result = SimpleNamespace(
+        model=SimpleNamespace(labels_=np.array([0, 1, -1, 0, -1])),
+        explanation=SimpleNamespace(cluster_confidence=np.array([0.9, 0.8, np.nan])),
+    )
+    clusters = Result._clusters(result)
+    assert [one["size"] for one in clusters] == [2, 1, 0]
+    assert [one["confidence"] for one in clusters] == [0.9, 0.8, None]
