@@ -97,8 +97,8 @@ def choose_n_clusters(
     estimator : estimator, default=None
         What clusters; its ``n_clusters`` and ``random_state`` are replaced, and
         ``n_init`` is raised to the number of clusters where it is lower. None means
-        ``GraphNSMVC(n_init=5)``. Other estimators than `GraphNSMVC` have no graph, and
-        all candidates are tried.
+        ``GraphNSMVC(n_init=5)``. Estimators other than `manyview.GraphNSMVC` have no
+        graph, and all candidates are tried.
     n_subsamples : int, default=6
         Subsamples per candidate.
     subsample : float in (0, 1), default=0.8

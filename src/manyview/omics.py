@@ -104,7 +104,7 @@ def cluster(
         The layer that stands in for X.
     missing : {"refuse", "impute", "impute-knn"}, default="refuse"
         Cells that are NaN while others in their row are not: refuse them, or fill them
-        in by `ViewImputer` with means or from the nearest samples.
+        in by `manyview.impute.ViewImputer` with means or from the nearest samples.
     key_added : str, default="manyview"
         Name of the results.
     random_state : int, RandomState instance or None, default=0
