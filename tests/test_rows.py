@@ -283,6 +283,15 @@ def test_large_views_are_as_accurate_as_they_say(strided, mode, offset, monkeypa
     assert_array_equal(some.dense_rows(np.arange(3)), rows.dense_rows(picked))
 
 
+def test_only_large_views_of_single_precision_stay_in_it(monkeypatch):
+    view = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    checked = check_views([view])
+    scales = learn_scales(checked, "zscore")
+    assert open_views(checked, scales)[0].precision == np.float64
+    monkeypatch.setattr(manyview._rows._base, "SMALL_VIEW", 199)
+    assert open_views(checked, scales)[0].precision == np.float32
+
+
 def test_single_precision_is_left_where_it_would_overflow(monkeypatch):
     large(monkeypatch)
     for factor in (1e25, 1e-25):

@@ -13,6 +13,7 @@ from manyview import GraphNSMVC
 from manyview._numerics._diffusion import diffusion_vectors
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
+from manyview._solvers import _graph_views
 from manyview._solvers._graph_learning import learn_graphs
 from manyview._solvers._graph_views import place, usable_views
 from manyview._views import check_views
@@ -325,3 +326,20 @@ def test_joint_eigenvalues_fall_after_the_number_of_clusters(blobs):
     assert values[0] == pytest.approx(1.0)
     assert (np.diff(values) <= 1e-12).all()
     assert np.argmax(values[:-1] - values[1:]) + 1 == 3
+
+
+def test_blocks_and_threads_do_not_change_where_samples_lie(monkeypatch):
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(700, 4)), rng.normal(size=(700, 6))]
+    views[0][::9] = np.nan
+    opened = Opened.of(views)
+    model = opened.learn(n_anchors=100)
+    known = [np.ones(700, dtype=bool) for _ in range(2)]
+    whole = place(model, opened.rows, opened.usable, np.float64, None, known[0])
+    monkeypatch.setattr(_graph_views, "SCAN_ELEMENTS", 5000)
+    parts = place(
+        model, opened.rows, opened.usable, np.float64, None, known[1], n_threads=3
+    )
+    for one, other in zip(whole, parts, strict=True):
+        assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    assert_array_equal(known[0], known[1])
