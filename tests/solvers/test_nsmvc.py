@@ -322,7 +322,7 @@ def test_bounds_hold_after_every_sweep(assignment, monkeypatch):
         known.append(np.mean(bounds.lower > 0))
         points = [view.dense_rows(np.arange(len(labels))) for view in views]
         fused = sum(
-            slope * selected[:, None] * ((p[:, None] - c) ** 2).sum(axis=2)
+            slope * selected[:, None] * ((p[:, None] - c.values) ** 2).sum(axis=2)
             for slope, selected, p, c in zip(
                 bounds.anchor, samples[0].state.selected, points, centers, strict=True
             )

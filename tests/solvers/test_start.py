@@ -225,7 +225,9 @@ def test_fused_distances_are_rescaled_where_views_are_missing():
     views[0][3:12] = views[1][8:20] = views[2][18:25] = np.nan
     rows = opened(*views)
     chosen = np.array([0, 5, 10, 19, 29])
-    found = _start._distances_between(rows, chosen)
+    blocks = [slice(0, 20), slice(20, 30)]
+    table = _start.DistanceTable(rows, 20, len(chosen))
+    found = _start._distances_between(rows, chosen, blocks, table)
     apart = _start.seeds_at(rows, chosen).apart
     for i in range(30):
         for place, j in enumerate(chosen):

@@ -164,20 +164,26 @@ def bound_slack(
 def relax_bounds(
     labels: IntArray,
     shifts: FloatArray,
-    other_shifts: FloatArray,
     grow: float,
     shrink: float,
+    out_other_shifts: FloatArray,
     out_upper: FloatArray,
     out_lower: FloatArray,
 ) -> None:
     """Carry bounds over to moved centres and new slopes.
 
     shifts : (n_clusters,), how far each centre moved in the fused space;
-    other_shifts : (n_clusters,), the furthest move of any other centre.
+    out_other_shifts : (n_clusters,), the furthest move of any other centre.
     """
+    furthest = np.argmax(shifts)
+    out_other_shifts[:] = shifts[furthest]
+    out_other_shifts[furthest] = 0.0
+    for j in range(shifts.shape[0]):
+        if j != furthest:
+            out_other_shifts[furthest] = max(out_other_shifts[furthest], shifts[j])
     for i in range(labels.shape[0]):
         out_upper[i] = out_upper[i] * grow + shifts[labels[i]]
-        out_lower[i] = out_lower[i] * shrink - other_shifts[labels[i]]
+        out_lower[i] = out_lower[i] * shrink - out_other_shifts[labels[i]]
 
 
 @kernel()

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from manyview._numerics._jit import kernel
 from manyview._typing import FloatArray
 
+# Sums over features may be reordered.
+REORDER = {"reassoc", "contract"}
 
+
+@kernel()
 def cluster_means(
     sums: FloatArray, masses: FloatArray, previous: FloatArray
 ) -> FloatArray:
@@ -16,15 +21,35 @@ def cluster_means(
     Eq. (15) is singular for a cluster without mass; it keeps its previous centre, the
     only choice that can never raise the objective.
     """
-    filled = masses > 0.0
-    divisor = np.where(filled, masses, 1.0)[:, None]
-    return np.where(filled[:, None], sums / divisor, previous)
+    means = np.empty_like(sums)
+    for j in range(sums.shape[0]):
+        means[j] = sums[j] / masses[j] if masses[j] > 0.0 else previous[j]
+    return means
 
 
+@kernel(fastmath=REORDER)
 def within_loss(energy: float, masses: FloatArray, centers: FloatArray) -> float:
     """Weighted loss around the means, without a pass over the data.
 
     ``sum_i w_i ||x_i||^2 - sum_j m_j ||c_j||^2``, where `energy` is the first sum.
     """
-    explained = masses @ np.einsum("jf,jf->j", centers, centers)
-    return max(energy - float(explained), 0.0)
+    explained = 0.0
+    for j in range(centers.shape[0]):
+        square = 0.0
+        for f in range(centers.shape[1]):
+            square += centers[j, f] * centers[j, f]
+        explained += masses[j] * square
+    return max(energy - explained, 0.0)
+
+
+@kernel(fastmath=REORDER)
+def add_moves(
+    centers: FloatArray, before: FloatArray, slope: float, out_squares: FloatArray
+) -> None:
+    """Add ``slope`` times the squared move of every centre to `out_squares`."""
+    for j in range(centers.shape[0]):
+        square = 0.0
+        for f in range(centers.shape[1]):
+            step = centers[j, f] - before[j, f]
+            square += step * step
+        out_squares[j] += slope * square

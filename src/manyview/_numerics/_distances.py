@@ -201,18 +201,19 @@ def direct_losses(
 @kernel()
 def add_rows(
     points: FloatArray,
+    rows: IntArray,
     clusters: IntArray,
     weights: FloatArray,
     out_sums: FloatArray,
 ) -> None:
-    """Add ``weights[t, r] * points[r]`` to the sum of ``clusters[t, r]``, for all t."""
+    """Add ``weights[t, r] * points[rows[r]]`` to cluster ``clusters[t, r]``, all t."""
     for t in range(clusters.shape[0]):
-        for r in range(points.shape[0]):
+        for r in range(rows.shape[0]):
             j, weight = clusters[t, r], weights[t, r]
             if weight == 0.0:
                 continue
             for f in range(points.shape[1]):
-                out_sums[j, f] += weight * points[r, f]
+                out_sums[j, f] += weight * points[rows[r], f]
 
 
 @kernel()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-# Rows looked at together.
-BLOCK_ROWS = 256
+# Rows looked at together, at first and at most.
+BLOCK_ROWS = (32, 1024)
 
 
 def count_distinct_rows(arrays: Sequence[Any], enough: int) -> int:
@@ -20,12 +20,13 @@ def count_distinct_rows(arrays: Sequence[Any], enough: int) -> int:
     the end.
     """
     found: set[tuple[bytes, ...]] = set()
-    for start in range(0, arrays[0].shape[0], BLOCK_ROWS):
-        blocks = (array[start : start + BLOCK_ROWS] for array in arrays)
+    n_samples, start = arrays[0].shape[0], 0
+    size, most = BLOCK_ROWS
+    while start < n_samples and len(found) < enough:
+        blocks = (array[start : start + size] for array in arrays)
         found.update(zip(*map(_row_keys, blocks), strict=True))
-        if len(found) >= enough:
-            return enough
-    return len(found)
+        start, size = start + size, min(2 * size, most)
+    return min(len(found), enough)
 
 
 def _row_keys(rows: Any) -> Iterator[bytes]:

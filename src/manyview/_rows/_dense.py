@@ -197,9 +197,16 @@ class DenseRows(Rows):
         weights: FloatArray,
         out_sums: FloatArray,
     ) -> None:
-        some = DenseBlock(_positions(block.rows, positions), block.buffer)
+        rows, kept = _positions(block.rows, positions), self._kept(self.precision)
+        if kept is not None:
+            kernels.add_rows(kept, rows, clusters, weights, out_sums)
+            return
+        some = DenseBlock(rows, block.buffer)
         for part, values in self._pieces(some, self.precision):
-            kernels.add_rows(values, clusters[:, part], weights[:, part], out_sums)
+            every = np.arange(len(values))
+            kernels.add_rows(
+                values, every, clusters[:, part], weights[:, part], out_sums
+            )
 
     def scaled(self, rows: RowIndex) -> FloatArray:
         return self._values(DenseBlock(rows, self.buffer(n_rows(rows))))

@@ -78,7 +78,7 @@ class ClusterSums:
         for v, (sums, masses) in enumerate(zip(self.sums, self.masses, strict=True)):
             if fallback is None:
                 mean = sums.sum(axis=0) / (masses.sum() or 1.0)
-                spare = np.broadcast_to(mean, sums.shape)
+                spare = np.tile(mean, (len(sums), 1))
             else:
                 spare = fallback[v]
             centers.append(cluster_means(sums, masses, spare))

@@ -29,8 +29,6 @@ from manyview._typing import BoolArray, FloatArray, IntArray
 # Rows refined together when the sequential sweep meets a doubtful one: what makes one
 # doubtful (ties, few samples) mostly holds for its neighbours too.
 REFINE_AHEAD = 16
-# Share of doubtful rows from which a block is loaded as a whole.
-WHOLE_BLOCK = 0.7
 # Spans that a majorizing sweep is cut into: enough for threads to end together. Each
 # has sums of its own, which together have at most so many elements.
 N_SPANS = 16
@@ -82,6 +80,8 @@ class LocalSamples:
         self._blocks = sample_blocks(views, n_clusters)
         self._n_threads = n_threads if len(self._blocks) >= FEWEST_BLOCKS else 1
         self._tables = make_tables(views, self._blocks, n_clusters, self._n_threads)
+        self._centers: tuple[FloatArray, ...] | None = None
+        self._prepared: list[PreparedCenters] = []
 
     @property
     def labels(self) -> IntArray:
@@ -98,16 +98,19 @@ class LocalSamples:
     def measure(self, centers: tuple[FloatArray, ...]) -> LossSummary:
         n_views = len(self.views)
         losses = np.empty((n_views, len(self.labels)))
-        lowest, highest = np.full(n_views, np.inf), np.full(n_views, -np.inf)
+        prepared = self._prepare(centers)
 
-        def measure_view(v: int) -> None:
-            for rows, found in self._losses(v, centers[v]):
-                losses[v, rows] = found
-            present = self.views[v].present
-            lowest[v] = losses[v].min(where=present, initial=np.inf)
-            highest[v] = losses[v].max(where=present, initial=-np.inf)
+        def measure_span(blocks: list[slice], table: DistanceTable) -> None:
+            for rows in blocks:
+                for v in range(n_views):
+                    self._losses(v, rows, prepared[v], table, losses[v, rows])
 
-        self._by_view(measure_view)
+        for _ in self._by_span(measure_span, N_SPANS):
+            pass
+        lowest, highest = np.empty(n_views), np.empty(n_views)
+        for v, view in enumerate(self.views):
+            lowest[v] = losses[v].min(where=view.present, initial=np.inf)
+            highest[v] = losses[v].max(where=view.present, initial=-np.inf)
         self.state.losses = losses
         return LossSummary(lowest=lowest, highest=highest, total=losses.sum(axis=1))
 
@@ -122,9 +125,8 @@ class LocalSamples:
             view, before = self.views[v], state.selected[v]
             chosen: BoolArray = losses[v] <= (1.0 + SAME_LOSS) * thresholds[v]
             chosen &= view.present
-            self._add(v, np.flatnonzero(chosen & ~before), 1.0)
-            self._add(v, np.flatnonzero(before & ~chosen), -1.0)
             changed: BoolArray = chosen != before
+            self._add(v, np.flatnonzero(changed), chosen)
             state.weights[v] = chosen
             state.joined_pace[v, chosen & (state.joined_pace[v] == 0)] = pace
             self.energy[v] = view.sq_norms[chosen].sum()
@@ -146,9 +148,13 @@ class LocalSamples:
 
     def loss_of_selected(self, v: int, centers: FloatArray) -> float:
         """phi of view v by a pass over its rows."""
-        selected = self.state.selected[v]
-        found = self._losses(v, centers)
-        return sum(float(losses[selected[rows]].sum()) for rows, losses in found)
+        selected, prepared = self.state.selected[v], self.views[v].prepare(centers)
+        total = 0.0
+        for rows in self._blocks:
+            losses = np.empty(rows.stop - rows.start)
+            self._losses(v, rows, prepared, self._tables[0], losses)
+            total += float(losses[selected[rows]].sum())
+        return total
 
     def sweep(
         self,
@@ -181,31 +187,17 @@ class LocalSamples:
         and so the rounding of the sums, do not depend on the threads.
         """
         step = self._begin_sweep(centers, view_losses, exponents, out_losses)
-        free: SimpleQueue[DistanceTable] = SimpleQueue()
-        for table in self._tables:
-            free.put(table)
 
-        def run(blocks: list[slice]) -> Moves:
-            moves, table = Moves.none(self.clusters), free.get()
+        def run(blocks: list[slice], table: DistanceTable) -> Moves:
+            moves = Moves.none(self.clusters)
             for rows in blocks:
                 self._assign_at_once(rows, step, table, moves)
-            free.put(table)
             return moves
 
         width = sum(sums.size for sums in self.clusters.sums)
-        size = -(-len(self._blocks) // int(np.clip(SPAN_SUMS // width, 1, N_SPANS)))
-        spans = [
-            self._blocks[start : start + size]
-            for start in range(0, len(self._blocks), size)
-        ]
         total = Moves.none(self.clusters)
-        if self._n_threads == 1:
-            for moves in map(run, spans):
-                total.add(moves)
-            return total
-        with ThreadPoolExecutor(self._n_threads) as pool:
-            for moves in pool.map(run, spans):
-                total.add(moves)
+        for moves in self._by_span(run, int(np.clip(SPAN_SUMS // width, 1, N_SPANS))):
+            total.add(moves)
         return total
 
     def _begin_sweep(
@@ -215,14 +207,15 @@ class LocalSamples:
         exponents: FloatArray,
         out_losses: FloatArray | None = None,
     ) -> _Step:
+        prepared = self._prepare(centers)
         slack = self.state.bounds.renew(
-            self.views, centers, self.labels, view_losses, exponents
+            self.views, prepared, self.labels, view_losses, exponents
         )
         finite = np.isfinite(slack)
         shifts = self.state.bounds.shifts if finite else None
         screen = Screen.of(self.views, centers, shifts)
         return _Step(
-            centers=[v.prepare(c) for v, c in zip(self.views, centers, strict=True)],
+            centers=prepared,
             view_losses=view_losses,
             exponents=exponents,
             slack=slack,
@@ -241,9 +234,9 @@ class LocalSamples:
 
         def load(rows: slice, table: DistanceTable) -> IntArray:
             doubtful = self._doubtful(rows, step, step.slack, table)
-            if doubtful.size:
-                _load(table, rows, doubtful, step)
-            return doubtful
+            if not doubtful.size:
+                return doubtful
+            return table.load_some(rows, doubtful, step.centers)
 
         return loaded_ahead(self._blocks, self._tables, load)
 
@@ -259,8 +252,7 @@ class LocalSamples:
         if not loaded.size:
             return
         bounds, size = self.state.bounds, rows.stop - rows.start
-        slots = np.full(size, -1)
-        slots[loaded] = np.arange(len(loaded))
+        slots = _slots(loaded, size)
         before, row = self.labels[rows].copy(), 0
         while True:
             row = _assign.sweep_sequential(
@@ -286,9 +278,8 @@ class LocalSamples:
             if row == size:
                 return
             # The slopes drifted past what the bounds allow: load all remaining rows.
-            loaded = np.arange(row, size)
-            slots[row:] = loaded - row
-            _load(table, rows, loaded, step)
+            loaded = table.load_some(rows, np.arange(row, size), step.centers)
+            slots = _slots(loaded, size)
             before = self.labels[rows].copy()
 
     def _assign_at_once(
@@ -298,10 +289,10 @@ class LocalSamples:
         bounds = self.state.bounds
         # The tangent is the whole criterion here: it neither drifts nor bends.
         slack = TANGENT_SLACK if np.isfinite(step.slack) else np.inf
-        loaded = self._doubtful(rows, step, slack, table)
-        if not loaded.size:
+        doubtful = self._doubtful(rows, step, slack, table)
+        if not doubtful.size:
             return
-        _load(table, rows, loaded, step)
+        loaded = table.load_some(rows, doubtful, step.centers)
         before = self.labels[rows].copy()
         pending = np.ones(len(loaded), dtype=bool)
         while _assign.sweep_majorize(
@@ -330,7 +321,7 @@ class LocalSamples:
     def _doubtful(
         self, rows: slice, step: _Step, slack: float, table: DistanceTable
     ) -> IntArray:
-        """Rows of the block to compare: those that the bounds do not settle, or all."""
+        """Rows of the block that the bounds do not settle."""
         bounds = self.state.bounds
         upper, lower = bounds.upper[rows], bounds.lower[rows]
         found = np.empty(rows.stop - rows.start, dtype=np.intp)
@@ -340,9 +331,7 @@ class LocalSamples:
                 bounds, rows, doubtful, slack, self.labels, self.state.selected, table
             )
             doubtful = found[: _assign.doubtful_rows(upper, lower, slack, found)]
-        # Picking most rows out of a block takes longer than comparing them all.
-        most = len(doubtful) > WHOLE_BLOCK * len(found)
-        return np.arange(len(found)) if most else doubtful
+        return doubtful
 
     def _move(
         self,
@@ -364,18 +353,19 @@ class LocalSamples:
         moves.n_moved += len(slots)
         clusters = np.stack([before[moved], after[moved]])
         weights = self.state.weights[:, rows.start + moved].astype(np.float64)
+        # A view's rows are read once for both.
+        signed = np.stack([-weights, weights], axis=1)
         for v, view in enumerate(self.views):
-            # A view's rows are read once for both.
-            signed = np.stack([-weights[v], weights[v]])
-            moves.clusters.add_rows(v, view, table.blocks[v], slots, clusters, signed)
+            block = table.blocks[v]
+            moves.clusters.add_rows(v, view, block, slots, clusters, signed[v])
 
     def _by_view(self, function: Callable[[int], Result]) -> list[Result]:
         """What `function` returns for every view, by threads."""
         sizes = [view.n_features for view in self.views]
         return map_threads(function, range(len(sizes)), self._n_threads, sizes)
 
-    def _add(self, v: int, rows: IntArray, weight: float) -> None:
-        """Add samples, times a weight, to the running sums of view v."""
+    def _add(self, v: int, rows: IntArray, chosen: BoolArray) -> None:
+        """Add samples to the running sums of view v, or take those not chosen out."""
         size = self._blocks[0].stop
         for start in range(0, len(rows), size):
             chunk = rows[start : start + size]
@@ -385,23 +375,61 @@ class LocalSamples:
                 self._tables[0].read(v, chunk),
                 np.arange(len(chunk)),
                 self.labels[None, chunk],
-                np.full((1, len(chunk)), weight),
+                np.where(chosen[None, chunk], 1.0, -1.0),
             )
 
+    def _by_span(
+        self, function: Callable[[list[slice], DistanceTable], Result], n_spans: int
+    ) -> Iterator[Result]:
+        """What `function` returns for every span of blocks, in order, by threads.
+
+        It gets a table that nobody else works on.
+        """
+        size = -(-len(self._blocks) // n_spans)
+        starts = range(0, len(self._blocks), size)
+        spans = [self._blocks[start : start + size] for start in starts]
+        if self._n_threads == 1:
+            for span in spans:
+                yield function(span, self._tables[0])
+            return
+        free: SimpleQueue[DistanceTable] = SimpleQueue()
+        for table in self._tables:
+            free.put(table)
+
+        def run(span: list[slice]) -> Result:
+            table = free.get()
+            try:
+                return function(span, table)
+            finally:
+                free.put(table)
+
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            yield from pool.map(run, spans)
+
+    def _prepare(self, centers: tuple[FloatArray, ...]) -> list[PreparedCenters]:
+        """Centres for use with any block; a pace begins with those of the last."""
+        if centers is not self._centers:
+            zipped = zip(self.views, centers, strict=True)
+            self._prepared = [view.prepare(c) for view, c in zipped]
+            self._centers = centers
+        return self._prepared
+
     def _losses(
-        self, v: int, centers: FloatArray
-    ) -> Iterator[tuple[slice, FloatArray]]:
-        """Block by block, the loss of every sample in view v; 0 where it lacks it."""
+        self,
+        v: int,
+        rows: slice,
+        centers: PreparedCenters,
+        table: DistanceTable,
+        out: FloatArray,
+    ) -> None:
+        """The loss of every sample of a block in view v; 0 where it lacks it."""
         view = self.views[v]
-        prepared = view.prepare(centers)
-        for rows in self._blocks:
-            losses = np.empty(rows.stop - rows.start)
-            block = self._tables[0].read(v, rows)
-            view.losses(block, rows, prepared, self.labels[rows], losses)
-            losses[~view.present[rows]] = 0.0
-            yield rows, losses
+        view.losses(table.read(v, rows), rows, centers, self.labels[rows], out)
+        out[~view.present[rows]] = 0.0
 
 
-def _load(table: DistanceTable, rows: slice, wanted: IntArray, step: _Step) -> None:
-    whole = len(wanted) == rows.stop - rows.start
-    table.load(rows if whole else rows.start + wanted, step.centers)
+def _slots(loaded: IntArray, size: int) -> IntArray:
+    """(size,), the slot of each row of a block, -1 for none."""
+    slots = np.full(size, -1)
+    slots[loaded] = np.arange(len(loaded))
+    return slots

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from manyview._solvers._table import (
     make_tables,
     sample_blocks,
 )
-from manyview._threads import available_threads
+from manyview._threads import available_threads, one_blas_thread
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 # From rows, distances (n_views, n_rows, n_clusters) and bounds on their errors
@@ -55,8 +56,9 @@ def distance_blocks(
     def load(rows: slice, table: DistanceTable) -> None:
         table.load(rows, prepared)
 
-    for rows, table, _ in loaded_ahead(blocks, tables, load):
-        yield rows, table.distances
+    with one_blas_thread() if n_threads > 1 else nullcontext():
+        for rows, table, _ in loaded_ahead(blocks, tables, load):
+            yield rows, table.distances
 
 
 def nearest_clusters(

@@ -74,9 +74,9 @@ class Screen:
 
         labels : (n_samples,); selected : (n_views, n_samples).
         """
-        places = rows.start + doubtful
-        before = bounds.lower[places] + bounds.other_shifts[labels[places]]
-        margins = before - slack * bounds.upper[places]
+        # Before the furthest move of any other centre was taken off.
+        before = bounds.lower[rows] + bounds.other_shifts[labels[rows]]
+        margins = before[doubtful] - slack * bounds.upper[rows][doubtful]
         # Moves descend, so that their negatives can be searched.
         n_needed = np.searchsorted(-self.moves, -margins, side="right")
         n_clusters = len(self.order)
@@ -87,17 +87,17 @@ class Screen:
         count = max(savings, key=lambda count: savings[count])
         if savings[count] < WORTHWHILE:
             return
-        few = n_needed <= count
-        table.load(places[few], self.nearby[count])
+        few = doubtful[n_needed <= count]
+        loaded = table.load_some(rows, few, self.nearby[count])
         _assign.tighten_bounds(
             table.distances,
             table.rounding,
             self.order[:count],
-            doubtful[few],
+            loaded,
             labels[rows],
             selected[:, rows],
             bounds.anchor,
-            before[few] - self.moves[count],
+            before[loaded] - self.moves[count],
             bounds.upper[rows],
             bounds.lower[rows],
         )

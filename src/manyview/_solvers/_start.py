@@ -196,10 +196,13 @@ def draw_seeds(
     n_trials = n_local_trials or 2 + int(np.log(n_clusters))
     taken = np.empty(n_clusters, dtype=np.intp)
     taken[0] = random_state.choice(_complete_samples(views))
-    closest = _distances_between(views, taken[:1])[:, 0]
+    blocks = sample_blocks(views)
+    table = DistanceTable(views, blocks[0].stop, n_trials)
+    closest = _distances_between(views, taken[:1], blocks, table)[:, 0]
     for step in range(1, n_clusters):
         candidates = _draw(closest, taken[:step], n_trials, random_state)
-        left = np.minimum(closest[:, None], _distances_between(views, candidates))
+        distances = _distances_between(views, candidates, blocks, table)
+        left = np.minimum(closest[:, None], distances, out=distances)
         totals = left.sum(axis=0)
         # Candidates that differ by rounding only are equal, and the first one wins.
         winner = int(np.argmax(totals <= (1.0 + SAME_CRITERION) * totals.min()))
@@ -248,16 +251,20 @@ def _complete_samples(views: tuple[Rows, ...]) -> IntArray:
     return np.flatnonzero(n_views == n_views.max())
 
 
-def _distances_between(views: tuple[Rows, ...], rows: IntArray) -> FloatArray:
-    """(n_samples, n_rows), fused distances of all samples to some of them."""
+def _distances_between(
+    views: tuple[Rows, ...], rows: IntArray, blocks: list[slice], table: DistanceTable
+) -> FloatArray:
+    """(n_samples, n_rows), fused distances of all samples to some of them.
+
+    table : has room for a block, and for so many clusters.
+    """
     distances = np.empty((views[0].n_samples, len(rows)))
-    seeds, blocks = seeds_at(views, rows), sample_blocks(views)
+    seeds = seeds_at(views, rows)
     # Draws follow these distances: what differs by rounding must hardly move them.
     centers = [
         view.prepare(points, view.precision)
         for view, points in zip(views, seeds.points, strict=True)
     ]
-    table = DistanceTable(views, blocks[0].stop, len(rows))
     for block in blocks:
         table.load(block, centers)
         fused, errors = _fuse(views, seeds, block, table.distances, table.rounding)

@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 
 from manyview._numerics import _assign
-from manyview._rows import Rows
+from manyview._numerics._centers import add_moves
+from manyview._rows import PreparedCenters, Rows
 from manyview._typing import BoolArray, FloatArray, IntArray, WeightArray
 
 
@@ -32,7 +33,7 @@ class Bounds:
         self.shifts: FloatArray | None = None
         self.other_shifts: FloatArray = np.empty(0)
         self._longest: list[float] | None = None
-        self._centers: tuple[FloatArray, ...] | None = None
+        self._centers: list[FloatArray] | None = None
 
     def copy(self) -> Bounds:
         """A copy whose bounds can be changed without changing these."""
@@ -54,7 +55,7 @@ class Bounds:
     def renew(
         self,
         views: tuple[Rows, ...],
-        centers: tuple[FloatArray, ...],
+        centers: list[PreparedCenters],
         labels: IntArray,
         view_losses: FloatArray,
         exponents: FloatArray,
@@ -67,7 +68,7 @@ class Bounds:
         if self._longest is None:
             self._longest = [np.sqrt(view.sq_norms.max(initial=0.0)) for view in views]
         for v, center in enumerate(centers):
-            reach = np.sqrt(np.einsum("jf,jf->j", center, center).max())
+            reach = np.sqrt(center.sq_norms.max())
             self.widest[v] = (self._longest[v] + reach) ** 2
         perfect_view = not (slope > 0).all() or not (self.anchor > 0).all()
         if self._centers is None or perfect_view:
@@ -75,29 +76,26 @@ class Bounds:
             self.shifts = None
         else:
             self._relax(centers, labels, slope)
-        self._centers, self.anchor = centers, slope
+        self._centers, self.anchor = [center.values for center in centers], slope
         slack = _assign.bound_slack(view_losses, exponents, slope, slope, self.widest)
         return float(slack)
 
     def _relax(
-        self, centers: tuple[FloatArray, ...], labels: IntArray, slope: FloatArray
+        self, centers: list[PreparedCenters], labels: IntArray, slope: FloatArray
     ) -> None:
         assert self._centers is not None
         ratio = slope / self.anchor
-        moved = np.zeros(len(centers[0]))
+        moved = np.zeros(len(centers[0].values))
         for v, (new, old) in enumerate(zip(centers, self._centers, strict=True)):
-            step = new - old
-            moved += slope[v] * np.einsum("jf,jf->j", step, step)
+            add_moves(new.values, old, slope[v], moved)
         shifts = np.sqrt(moved)
-        order = np.argsort(shifts)
-        others = np.full_like(shifts, shifts[order[-1]])
-        others[order[-1]] = shifts[order[-2]] if len(order) > 1 else 0.0
+        others = np.empty_like(shifts)
         _assign.relax_bounds(
             labels,
             shifts,
-            others,
             float(np.sqrt(ratio.max())),
             float(np.sqrt(ratio.min())),
+            others,
             self.upper,
             self.lower,
         )

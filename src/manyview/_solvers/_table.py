@@ -21,6 +21,9 @@ BLOCK_DISTANCES = 1 << 22
 BLOCK_ROWS = (128, 1 << 14)
 # With fewer blocks, a pass is over before threads have started.
 FEWEST_BLOCKS = 4
+# Share of a block from which all of it is loaded: picking most rows out of a block
+# takes longer than comparing them all.
+WHOLE_BLOCK = 0.7
 
 Loaded = TypeVar("Loaded")
 
@@ -77,6 +80,21 @@ class DistanceTable:
             self.blocks.append(block)
             all_exact = all_exact and exact
         self.exact = np.full(size, all_exact)
+
+    def load_some(
+        self, rows: slice, wanted: IntArray, centers: list[PreparedCenters]
+    ) -> IntArray:
+        """Fill the table for some rows of a block, or for all where that is quicker.
+
+        wanted : their places in the block, ascending. Returns the places that have a
+        slot, in the order of the slots.
+        """
+        size = rows.stop - rows.start
+        if len(wanted) > WHOLE_BLOCK * size:
+            self.load(rows, centers)
+            return np.arange(size)
+        self.load(rows.start + wanted, centers)
+        return wanted
 
     def refine(self, slots: IntArray) -> None:
         """Take the distances of some loaded samples anew, accurately."""

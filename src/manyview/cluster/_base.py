@@ -275,8 +275,8 @@ class BaseMultiViewClusterer(SharedParameters, ViewInput, ClusterMixin, BaseEsti
         crowded = self._small_products or effective_n_jobs(self.n_jobs) > 1
         with one_blas_thread() if crowded else nullcontext():
             best = choose_restart(parallel(starts))
-        self._store(best)
-        self._assess_fit(rows)
+            self._store(best)
+            self._assess_fit(rows)
         self._warn_unless_converged(best)
         return views, rows
 
