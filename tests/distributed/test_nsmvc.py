@@ -128,6 +128,18 @@ def test_start_from_a_sample_of_the_rows_equals_the_local_one(monkeypatch):
     assert_same_fit(DaskNSMVC(4, n_init=2, random_state=1).fit(lazy), local)
 
 
+def test_start_in_leading_directions_equals_the_local_one():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=600)
+    views = [
+        rng.normal(size=(4, width))[truth] + 2.0 * rng.normal(size=(600, width))
+        for width in (30, 50)
+    ]
+    local = NSMVC(4, assignment="majorize", n_init=2, random_state=1).fit(views)
+    lazy = chunked(views, (33, 100))
+    assert_same_fit(DaskNSMVC(4, n_init=2, random_state=1).fit(lazy), local)
+
+
 def test_random_start_does_not_depend_on_the_chunks(monkeypatch):
     monkeypatch.setattr(_blocks, "PANEL_ROWS", 32)
     views, _ = make_views(1)

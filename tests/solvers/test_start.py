@@ -9,7 +9,7 @@ from scipy import sparse
 
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
-from manyview._solvers import _start
+from manyview._solvers import _plusplus, _start
 from manyview._views import check_views
 
 
@@ -234,7 +234,7 @@ def test_fused_distances_are_rescaled_where_views_are_missing():
             expected = fused_by_definition(views, i, j)
             if expected is None:
                 expected = apart
-            assert found[i, place] == pytest.approx(expected, abs=1e-12)
+            assert found[place, i] == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_sample_without_a_view_is_not_nearer_for_that():
@@ -264,7 +264,7 @@ def test_a_taken_sample_is_not_drawn_however_far_rounding_put_it(closest):
     taken = np.array([0, 1])
     for seed in range(10):
         random_state = np.random.RandomState(seed)
-        drawn = _start._draw(np.array(closest), taken, 3, random_state)
+        drawn = _plusplus.draw(np.array(closest), taken, 3, random_state)
         assert set(drawn) == {2}
 
 

@@ -13,8 +13,15 @@ from sklearn.utils.random import sample_without_replacement
 from manyview._results import SAME_CRITERION
 from manyview._rows import Rows
 from manyview._solvers._cluster_sums import member_sums
+from manyview._solvers._directions import (
+    cluster_points,
+    count_directions,
+    has_directions,
+    leading_directions,
+)
 from manyview._solvers._local import LocalSamples
 from manyview._solvers._nearest import nearest
+from manyview._solvers._plusplus import default_trials, draw_apart
 from manyview._solvers._state import SampleState
 from manyview._solvers._table import DistanceTable, sample_blocks
 from manyview._typing import BoolArray, FloatArray, IntArray
@@ -110,17 +117,21 @@ def start_kmeans_plusplus(
     n_local_trials: int | None = None,
     *,
     n_drafts: int = 1,
+    project: bool = False,
 ) -> Start:
     """Greedy k-means++ on the sum of the views' squared distances.
 
     Many samples are seeded from some of them, drawn at random: seeding takes a pass
     per cluster, and more than `SEEDING_SAMPLES` hardly change what it finds. n_drafts :
-    seedings of few samples of which the best one is taken.
+    seedings of few samples of which the best one is taken. project : whether to look
+    for clusters in the leading directions of wide views.
     """
     rows = seeding_rows(views[0].n_samples, n_clusters, random_state)
     some = views if rows is None else tuple(view.take(rows) for view in views)
     n_drafts = n_drafts if rows is None else N_DRAFTS
-    seeds = draft_seeds(some, n_clusters, random_state, n_drafts, n_local_trials)
+    seeds = draft_seeds(
+        some, n_clusters, random_state, n_drafts, n_local_trials, project=project
+    )
     labels = nearest_seeds(views, seeds)
     means = tuple(view.mean for view in views)
     return start_from_labels(views, labels, n_clusters, seeds.centers(means))
@@ -137,12 +148,30 @@ def seeding_rows(
     return np.sort(drawn)
 
 
+def projected_seeds(
+    views: tuple[Rows, ...],
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    n_local_trials: int | None = None,
+) -> Seeds:
+    """Means of clusters that were found in the leading directions of the views."""
+    n_directions = count_directions(n_clusters)
+    points = leading_directions(views, n_directions, random_state)
+    labels, taken = cluster_points(points, n_clusters, random_state, n_local_trials)
+    seeds = seeds_at(views, taken)
+    return replace(
+        seeds, points=member_sums(views, labels, n_clusters).means(seeds.points)
+    )
+
+
 def draft_seeds(
     views: tuple[Rows, ...],
     n_clusters: int,
     random_state: np.random.RandomState,
     n_drafts: int,
     n_local_trials: int | None = None,
+    *,
+    project: bool = False,
 ) -> Seeds:
     """Centres after some iterations of k-means, from the best of several seedings.
 
@@ -150,6 +179,8 @@ def draft_seeds(
     them out of it. The best draft leaves the smallest fused distances behind. A single
     draft is taken as it is drawn.
     """
+    if project and has_directions(views, n_clusters):
+        return projected_seeds(views, n_clusters, random_state, n_local_trials)
     if n_drafts == 1:
         return draw_seeds(views, n_clusters, random_state, n_local_trials)
     best, least = None, np.inf
@@ -187,27 +218,19 @@ def draw_seeds(
     random_state: np.random.RandomState,
     n_local_trials: int | None = None,
 ) -> Seeds:
-    """Greedy k-means++.
+    """Greedy k-means++, see `draw_apart`.
 
-    Each step draws `n_local_trials` candidates (None: ``2 + log(k)``) in proportion to
-    the distance from the seeds so far and keeps the one that leaves the least distance
-    behind. Samples and seeds that share no view are as far apart as the average pair.
+    Samples and seeds that share no view are as far apart as the average pair.
     """
-    n_trials = n_local_trials or 2 + int(np.log(n_clusters))
-    taken = np.empty(n_clusters, dtype=np.intp)
-    taken[0] = random_state.choice(_complete_samples(views))
     blocks = sample_blocks(views)
+    n_trials = n_local_trials or default_trials(n_clusters)
     table = DistanceTable(views, blocks[0].stop, n_trials)
-    closest = _distances_between(views, taken[:1], blocks, table)[:, 0]
-    for step in range(1, n_clusters):
-        candidates = _draw(closest, taken[:step], n_trials, random_state)
-        distances = _distances_between(views, candidates, blocks, table)
-        left = np.minimum(closest[:, None], distances, out=distances)
-        totals = left.sum(axis=0)
-        # Candidates that differ by rounding only are equal, and the first one wins.
-        winner = int(np.argmax(totals <= (1.0 + SAME_CRITERION) * totals.min()))
-        taken[step] = candidates[winner]
-        closest = left[:, winner]
+
+    def distances_to(rows: IntArray) -> FloatArray:
+        return _distances_between(views, rows, blocks, table)
+
+    first = _complete_samples(views)
+    taken = draw_apart(n_clusters, n_trials, first, distances_to, random_state)
     return seeds_at(views, taken)
 
 
@@ -226,25 +249,6 @@ def nearest_seeds(views: tuple[Rows, ...], seeds: Seeds) -> IntArray:
     return nearest(views, centers, partial(_fuse, views, seeds))
 
 
-def _draw(
-    closest: FloatArray,
-    taken: IntArray,
-    n_trials: int,
-    random_state: np.random.RandomState,
-) -> IntArray:
-    """Candidates in proportion to their distance; any untaken sample if all are 0."""
-    weights = closest.copy()
-    weights[taken] = 0.0
-    if not weights.any():
-        free = np.setdiff1d(np.arange(len(closest)), taken)
-        return np.asarray(random_state.choice(free, 1))
-    edges = np.cumsum(weights)
-    places = random_state.uniform(size=n_trials) * edges[-1]
-    # A place past the last edge is rounding; it belongs to the last heavy sample.
-    drawn = np.searchsorted(edges, places, side="right")
-    return np.asarray(np.minimum(drawn, np.flatnonzero(weights)[-1]))
-
-
 def _complete_samples(views: tuple[Rows, ...]) -> IntArray:
     """Samples with the most views: the only sensible first seeds."""
     n_views = np.sum([view.present for view in views], axis=0)
@@ -254,11 +258,11 @@ def _complete_samples(views: tuple[Rows, ...]) -> IntArray:
 def _distances_between(
     views: tuple[Rows, ...], rows: IntArray, blocks: list[slice], table: DistanceTable
 ) -> FloatArray:
-    """(n_samples, n_rows), fused distances of all samples to some of them.
+    """(n_rows, n_samples), fused distances of some samples to all.
 
     table : has room for a block, and for so many clusters.
     """
-    distances = np.empty((views[0].n_samples, len(rows)))
+    distances = np.empty((len(rows), views[0].n_samples))
     seeds = seeds_at(views, rows)
     # Draws follow these distances: what differs by rounding must hardly move them.
     centers = [
@@ -269,7 +273,7 @@ def _distances_between(
         table.load(block, centers)
         fused, errors = _fuse(views, seeds, block, table.distances, table.rounding)
         # Rounding leaves a sample a little away from itself and from its duplicates.
-        distances[block] = np.where(fused > errors, fused, 0.0)
+        distances[:, block] = np.where(fused > errors, fused, 0.0).T
     return distances
 
 

@@ -155,6 +155,8 @@ n_features_in_, feature_names_in_
     # Clusters stand apart in embeddings: what goes wrong is mostly two seeds in one of
     # them, which shows at once.
     _n_drafts = 2
+    # Spectral embeddings are such directions.
+    _project = False
 
     _graph: GraphModel = field(init=False)
 

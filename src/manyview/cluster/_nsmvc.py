@@ -174,6 +174,8 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
 
     # Seedings of few samples of which a restart takes the best.
     _n_drafts: ClassVar[int] = 1
+    # Whether seeds are looked for in the leading directions of wide views.
+    _project: ClassVar[bool] = True
     _plain_distances = False
     _kept = (
         *CentroidClusterer._kept,
@@ -265,7 +267,9 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         if isinstance(self.init, str):
             draws: dict[str, _start.DrawStart] = {
                 "k-means++": partial(
-                    _start.start_kmeans_plusplus, n_drafts=self._n_drafts
+                    _start.start_kmeans_plusplus,
+                    n_drafts=self._n_drafts,
+                    project=self._project,
                 ),
                 "random": _start.start_random,
                 "random-labels": _start.start_random_labels,

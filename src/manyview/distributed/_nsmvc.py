@@ -178,8 +178,13 @@ objective_, unexplained_, n_iter_, history_, scales_, view_names_, n_features_in
         if isinstance(init, str) and init == "random":
             return _samples.start_random(data, n_clusters, source)
         if isinstance(init, str):
-            n_drafts = self._local._n_drafts
-            return _samples.start_kmeans_plusplus(data, n_clusters, source, n_drafts)
+            return _samples.start_kmeans_plusplus(
+                data,
+                n_clusters,
+                source,
+                n_drafts=self._local._n_drafts,
+                project=self._local._project,
+            )
         labels = init(X, n_clusters, source) if callable(init) else init
         return _samples.start_from_labels(data, labels, n_clusters)
 

@@ -112,13 +112,18 @@ class DaskSamples:
 
 
 def start_kmeans_plusplus(
-    data: DaskRows, n_clusters: int, random_state: RandomState, n_drafts: int
+    data: DaskRows,
+    n_clusters: int,
+    random_state: RandomState,
+    *,
+    n_drafts: int,
+    project: bool,
 ) -> Run:
     """Seeds from a sample of the rows that fits this machine, as without a cluster."""
     rows = seeding_rows(data.n_samples, n_clusters, random_state)
     some = data.gather(np.arange(data.n_samples) if rows is None else rows)
     n_drafts = n_drafts if rows is None else N_DRAFTS
-    seeds = draft_seeds(some, n_clusters, random_state, n_drafts)
+    seeds = draft_seeds(some, n_clusters, random_state, n_drafts, project=project)
     parts = map_parts(_blocks.begin_at_seeds, data.rows, same=[seeds])
     kept, sums = begun(parts)
     centers = sums.compute().means(seeds.centers(data.means_and_scatter[0]))

@@ -1,0 +1,135 @@
+"""Clusters in the few directions that samples differ in most: where runs begin.
+
+Most of the distance between two samples with many features is noise. Samples of one
+cluster are then hardly nearer to each other than to others, and k-means++ often puts
+two seeds into one cluster. Noise spreads over all directions, differences between
+clusters over no more than there are clusters: in the leading directions of all views
+side by side clusters stand out, and distances cost little.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from manyview._numerics._centers import cluster_means
+from manyview._numerics._lloyd import assign_points
+from manyview._results import SAME_CRITERION
+from manyview._rows import Rows
+from manyview._solvers._plusplus import draw_apart
+from manyview._solvers._table import sample_blocks
+from manyview._typing import FloatArray, IntArray
+
+# Directions beyond the number of clusters: the space that is found holds more of the
+# leading ones then. With very many clusters, fewer directions tell them apart as well.
+SPARE_DIRECTIONS = 6
+MOST_DIRECTIONS = 64
+# Views with fewer features than so many times the directions are as quick themselves.
+WORTHWHILE = 4
+# Leading directions of fewer samples are those of their outliers.
+FEWEST_SAMPLES = 512
+# Directions of more features take longer to draw than distances to compute.
+MOST_FEATURES = 1 << 16
+# Coordinates are whole numbers up to this: squares of their differences add up without
+# rounding, so that what is drawn and which of two equal centres is nearer does not
+# depend on the processor.
+FINEST = 2.0**20
+# The best of so many drafts is taken, each after at most so many iterations of k-means.
+N_DRAFTS = 2
+DRAFT_ITERATIONS = 20
+
+
+def count_directions(n_clusters: int) -> int:
+    return min(n_clusters + SPARE_DIRECTIONS, MOST_DIRECTIONS)
+
+
+def has_directions(views: tuple[Rows, ...], n_clusters: int) -> bool:
+    """Whether to look for clusters in the leading directions of these views."""
+    width = sum(view.n_features for view in views)
+    is_wide = WORTHWHILE * count_directions(n_clusters) < width <= MOST_FEATURES
+    are_many = views[0].n_samples >= FEWEST_SAMPLES
+    return is_wide and are_many and all(view.present.all() for view in views)
+
+
+def leading_directions(
+    views: tuple[Rows, ...], n_directions: int, random_state: np.random.RandomState
+) -> FloatArray:
+    """(n_samples, n_directions), whole numbers: samples in the leading directions.
+
+    With X all views side by side, centred, the directions span ``X' X G`` for a random
+    G: one step of subspace iteration.
+    """
+    blocks = sample_blocks(views)
+    n_samples = views[0].n_samples
+    ends = np.cumsum([view.n_features for view in views])
+    parts = [
+        slice(end - view.n_features, end) for view, end in zip(views, ends, strict=True)
+    ]
+    random = random_state.standard_normal((int(ends[-1]), n_directions))
+    seen, total = np.zeros_like(random), np.zeros(n_directions)
+    for rows in blocks:
+        points = [view.points(rows) for view in views]
+        found = np.zeros((rows.stop - rows.start, n_directions))
+        for p, part in zip(points, parts, strict=True):
+            found += p @ random[part]
+        total += found.sum(axis=0)
+        for p, part in zip(points, parts, strict=True):
+            seen[part] += p.T @ found
+    for view, part in zip(views, parts, strict=True):
+        seen[part] -= view.mean[:, None] * total
+    directions = np.linalg.qr(seen)[0]
+    coordinates = np.zeros((n_samples, n_directions))
+    for rows in blocks:
+        for view, part in zip(views, parts, strict=True):
+            coordinates[rows] += view.points(rows) @ directions[part]
+    coordinates -= coordinates.mean(axis=0)
+    furthest = float(np.abs(coordinates).max())
+    if furthest > 0.0:
+        coordinates *= FINEST / furthest
+    return np.rint(coordinates, out=coordinates)
+
+
+def cluster_points(
+    points: FloatArray,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    n_trials: int | None = None,
+) -> tuple[IntArray, IntArray]:
+    """Labels after some iterations of k-means from the best of several seedings.
+
+    points : (n_samples, n_directions), whole numbers. Also returns the samples that the
+    clusters began with, (n_clusters,).
+    """
+    lengths = np.einsum("ij,ij->i", points, points)
+    distances_to = partial(_distances_to, points, lengths)
+    first, best, least = np.arange(len(points)), None, np.inf
+    for _ in range(N_DRAFTS):
+        seeds = draw_apart(n_clusters, n_trials, first, distances_to, random_state)
+        labels, loss = _settle(points, points[seeds])
+        # Drafts that differ by rounding only are equal, and the first one wins.
+        if best is None or loss < (1.0 - SAME_CRITERION) * least:
+            best, least = (labels, seeds), loss
+    assert best is not None
+    return best
+
+
+def _distances_to(
+    points: FloatArray, lengths: FloatArray, rows: IntArray
+) -> FloatArray:
+    distances: FloatArray = (-2.0 * points[rows]) @ points.T
+    distances += lengths
+    distances += lengths[rows, None]
+    return distances
+
+
+def _settle(points: FloatArray, centers: FloatArray) -> tuple[IntArray, float]:
+    """Labels after some iterations of k-means, and the summed distances they leave."""
+    labels = np.full(len(points), -1)
+    sums, counts = np.empty_like(centers), np.empty(len(centers))
+    for _ in range(DRAFT_ITERATIONS):
+        n_moved, loss = assign_points(points, centers, labels, sums, counts)
+        if n_moved == 0:
+            break
+        centers = np.rint(cluster_means(sums, counts, centers))
+    return labels, loss
