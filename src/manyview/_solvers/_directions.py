@@ -29,6 +29,8 @@ MOST_DIRECTIONS = 64
 WORTHWHILE = 4
 # Leading directions of fewer samples are those of their outliers.
 FEWEST_SAMPLES = 512
+# Every second, third, ... sample tells the directions, at least so many.
+LEARNING_SAMPLES = 1000
 # Directions of more features take longer to draw than distances to compute.
 MOST_FEATURES = 1 << 16
 # Coordinates are whole numbers up to this: squares of their differences add up without
@@ -37,7 +39,7 @@ MOST_FEATURES = 1 << 16
 FINEST = 2.0**20
 # The best of so many drafts is taken, each after at most so many iterations of k-means.
 N_DRAFTS = 2
-DRAFT_ITERATIONS = 20
+DRAFT_ITERATIONS = 12
 
 
 def count_directions(n_clusters: int) -> int:
@@ -57,11 +59,11 @@ def leading_directions(
 ) -> FloatArray:
     """(n_samples, n_directions), whole numbers: samples in the leading directions.
 
-    With X all views side by side, centred, the directions span ``X' X G`` for a random
-    G: one step of subspace iteration.
+    With X all views of some samples side by side, centred, the directions span
+    ``X' X G`` for a random G: one step of subspace iteration.
     """
-    blocks = sample_blocks(views)
-    n_samples = views[0].n_samples
+    blocks, n_samples = sample_blocks(views), views[0].n_samples
+    step = max(1, n_samples // LEARNING_SAMPLES)
     ends = np.cumsum([view.n_features for view in views])
     parts = [
         slice(end - view.n_features, end) for view, end in zip(views, ends, strict=True)
@@ -69,8 +71,8 @@ def leading_directions(
     random = random_state.standard_normal((int(ends[-1]), n_directions))
     seen, total = np.zeros_like(random), np.zeros(n_directions)
     for rows in blocks:
-        points = [view.points(rows) for view in views]
-        found = np.zeros((rows.stop - rows.start, n_directions))
+        points = [view.points(rows)[::step] for view in views]
+        found = np.zeros((points[0].shape[0], n_directions))
         for p, part in zip(points, parts, strict=True):
             found += p @ random[part]
         total += found.sum(axis=0)

@@ -80,6 +80,7 @@ class LocalSamples:
         self._blocks = sample_blocks(views, n_clusters)
         self._n_threads = n_threads if len(self._blocks) >= FEWEST_BLOCKS else 1
         self._tables = make_tables(views, self._blocks, n_clusters, self._n_threads)
+        self._complete = [bool(view.present.all()) for view in views]
         self._centers: tuple[FloatArray, ...] | None = None
         self._prepared: list[PreparedCenters] = []
 
@@ -109,8 +110,9 @@ class LocalSamples:
             pass
         lowest, highest = np.empty(n_views), np.empty(n_views)
         for v, view in enumerate(self.views):
-            lowest[v] = losses[v].min(where=view.present, initial=np.inf)
-            highest[v] = losses[v].max(where=view.present, initial=-np.inf)
+            known = losses[v] if self._complete[v] else losses[v, view.present]
+            lowest[v] = known.min(initial=np.inf)
+            highest[v] = known.max(initial=-np.inf)
         self.state.losses = losses
         return LossSummary(lowest=lowest, highest=highest, total=losses.sum(axis=1))
 
@@ -425,7 +427,8 @@ class LocalSamples:
         """The loss of every sample of a block in view v; 0 where it lacks it."""
         view = self.views[v]
         view.losses(table.read(v, rows), rows, centers, self.labels[rows], out)
-        out[~view.present[rows]] = 0.0
+        if not self._complete[v]:
+            out[~view.present[rows]] = 0.0
 
 
 def _slots(loaded: IntArray, size: int) -> IntArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -69,7 +70,7 @@ class DistanceTable:
         size = n_rows(rows)
         self._rows, self._centers = rows, centers
         shape = (len(self._views), size, len(centers[0].values))
-        self.distances = self._memory[: np.prod(shape)].reshape(shape)
+        self.distances = self._memory[: prod(shape)].reshape(shape)
         self.rounding = self._all_rounding[:, :size]
         self.blocks, all_exact = [], True
         for v, view in enumerate(self._views):

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
@@ -298,9 +298,9 @@ class BaseMultiViewClusterer(SharedParameters, ViewInput, ClusterMixin, BaseEsti
         values, unless `options` has others.
         """
         params = self.get_params(deep=False)
-        for option in inspect.signature(solver).parameters.values():
-            if option.kind is option.KEYWORD_ONLY and option.name in params:
-                options.setdefault(option.name, params[option.name])
+        for name in _options_of(solver):
+            if name in params:
+                options.setdefault(name, params[name])
         return partial(solver, *arguments, **options)
 
     def _store(self, result: Any) -> None:
@@ -371,6 +371,13 @@ class BaseMultiViewClusterer(SharedParameters, ViewInput, ClusterMixin, BaseEsti
         # NaN is not "allowed" in scikit-learn's sense: only whole rows may be missing.
         tags.input_tags.sparse = True
         return tags
+
+
+@cache
+def _options_of(solver: Callable[..., Any]) -> list[str]:
+    """Names of the keyword-only arguments."""
+    parameters = inspect.signature(solver).parameters.values()
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
 
 
 def write_progress(restart: int, record: IterationRecord) -> None:
