@@ -64,10 +64,11 @@ class NSMVC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CentroidClusterer
         Most iterations within one pace.
     init : str, array of labels or callable, default="k-means++"
         ``"k-means++"`` seeds on the fused, scaled views, of very many samples on a
-        random part, and of wide views in their leading directions. The paper's "randomly initialise" has two readings:
-        ``"random-labels"`` draws labels, and centres are their means; ``"random"``
-        takes random samples as centres and, independently, random labels. A callable
-        gets ``(views, n_clusters, random_state)`` and returns labels.
+        random part, and of wide views in their leading directions. The paper's
+        "randomly initialise" has two readings: ``"random-labels"`` draws labels, and
+        centres are their means; ``"random"`` takes random samples as centres and,
+        independently, random labels. A callable gets
+        ``(views, n_clusters, random_state)`` and returns labels.
     fusion : {"nonlinear", "linear"}, default="nonlinear"
         ``"linear"`` keeps every exponent at 1, so that the losses of the views are
         added up: what the exponents contribute is the difference.
