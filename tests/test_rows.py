@@ -93,7 +93,7 @@ def test_a_sparse_view_answers_as_the_dense_one(scale, direct_below, monkeypatch
     part, picked = slice(10, 30), np.array([3, 4, 17])
     answers = []
     for rows in (opened(view, scale), opened(sparse.csr_array(view), scale)):
-        block = rows.read(part, rows.buffer(20))
+        block = rows.read(part, rows.buffer())
         prepared = rows.prepare(centers)
         present = rows.present[part]
         distances, rounding = np.empty((20, 3)), np.empty(20)
@@ -138,7 +138,7 @@ def test_pieces_of_a_block_are_the_whole_block(wanted, keep_scaled, dtype, monke
     centers, labels = scaled[[0, 5, 7]] + 0.5, np.arange(len(scaled)) % 3
     expected = ((scaled[:, None] - centers) ** 2).sum(axis=2)
 
-    prepared, block = rows.prepare(centers), rows.read(wanted, rows.buffer(len(scaled)))
+    prepared, block = rows.prepare(centers), rows.read(wanted, rows.buffer())
     distances, rounding = np.empty(expected.shape), np.empty(len(scaled))
     assert not rows.distances(block, wanted, prepared, distances, rounding)
     assert np.all(np.abs(distances - expected) <= rounding[:, None])
@@ -170,7 +170,7 @@ def test_distances_between_points_are_their_definition(form, dtype):
     found = distances_between(form(points), np.dtype(dtype))
     assert_allclose(found, expected, atol=grain)
     rows, every = opened(form(points), PLAIN), slice(0, 40)
-    block = rows.read(every, rows.buffer(40))
+    block = rows.read(every, rows.buffer())
     prepared = rows.prepare_points(form(points))
     assert_allclose(rows.distances_to(block, every, prepared), found, atol=grain)
 
@@ -263,7 +263,7 @@ def test_large_views_are_as_accurate_as_they_say(strided, mode, offset, monkeypa
     centers, scaled = scaled[[1, 2, 15]], scaled[part]
     expected = ((scaled[:, None] - centers) ** 2).sum(axis=2)
 
-    block = rows.read(part, rows.buffer(40))
+    block = rows.read(part, rows.buffer())
     prepared = rows.prepare(centers)
     found, rounding = np.empty((40, 3)), np.empty(40)
     assert not rows.distances(block, part, prepared, found, rounding)

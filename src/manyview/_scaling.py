@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class ViewScale:
         return np.where(self.factor > 0, centers / factor, 0.0) + self.shift
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class FeatureRange:
     """What a first pass finds: smallest and largest values, (n_features,), and zeros.
 
@@ -90,17 +91,17 @@ class FeatureRange:
     n_zeros: int
     is_sparse: bool
 
-    @property
+    @cached_property
     def span(self) -> FloatArray:
         # Halved before the difference: high - low alone overflows at +-1.7e308.
         half = np.minimum(self.high / 2 - self.low / 2, np.finfo(np.float64).max / 2)
         return np.asarray(2 * half)
 
-    @property
+    @cached_property
     def varies(self) -> BoolArray:
         return np.asarray(self.span > SMALLEST_RANGE)
 
-    @property
+    @cached_property
     def per_span(self) -> FloatArray:
         """One over the span, 0 for a constant feature."""
         return np.where(self.varies, 1.0 / np.where(self.varies, self.span, 1.0), 0.0)

@@ -41,8 +41,7 @@ class ViewInput:
         """Check the parameters; True and False are numbers to Python, not here."""
         # Every estimator names BaseEstimator after this class, which mypy cannot know.
         super()._validate_params()  # type: ignore[misc]  # of BaseEstimator
-        params = self.get_params(deep=False)  # type: ignore[attr-defined]  # likewise
-        for name, value in params.items():
+        for name, value in vars(self).items():
             allowed = self._parameter_constraints.get(name, ["boolean"])
             if isinstance(value, bool) and "boolean" not in allowed:
                 msg = (

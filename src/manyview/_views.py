@@ -367,7 +367,11 @@ def suspicious_rows(array: ViewArray, block: slice) -> npt.NDArray[np.intp]:
             bad = edges[0] + np.flatnonzero(~np.isfinite(data))
             rows = np.searchsorted(edges, bad, side="right") - 1
             return np.asarray(np.unique(rows) + block.start)
-        sums = np.asarray(array[block]).sum(axis=1)
+        rows = np.asarray(array[block])
+        # One sum for all rows takes half the time of a sum for each.
+        if np.isfinite(rows.sum()):
+            return np.empty(0, dtype=np.intp)
+        sums = rows.sum(axis=1)
     return np.asarray(np.flatnonzero(~np.isfinite(sums)) + block.start)
 
 

@@ -188,3 +188,34 @@ def test_a_tie_within_the_noise_keeps_the_current_label():
     assert _assign.first_best(values, 2, 0.4) == 1
     assert _assign.first_best(values, 3, 0.0) == 3
     assert _assign.first_best(values, 0, 0.5) == 1
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n_clusters=st.integers(1, 6),
+    one_error=st.booleans(),
+)
+def test_the_first_score_that_may_be_the_smallest_is_found(seed, n_clusters, one_error):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(6, size=(30, n_clusters)).astype(float)
+    errors = rng.choice([0.0, 0.5, 2.0], size=(30, 1 if one_error else n_clusters))
+    places, tied = np.empty(30, dtype=np.int32), np.empty(30, dtype=bool)
+    _assign.first_smallest(scores, errors, places, tied)
+    highest = (scores + errors).min(axis=1, keepdims=True)
+    possible = scores - errors <= highest
+    assert_array_equal(places, possible.argmax(axis=1))
+    assert_array_equal(tied, possible.sum(axis=1) > 1)
+
+
+@pytest.mark.parametrize("dtype", [bool, float])
+def test_moves_take_rows_out_of_one_cluster_into_another(dtype):
+    rows, before = np.array([1, 2, 4, 5]), np.array([9, 0, 1, 9, 2, 3])
+    after = np.array([0, 0, 3, 0, 2, 1])
+    weights = np.array([[1, 1, 0, 1, 1, 1], [1, 1, 2, 1, 1, 1]]).astype(dtype)
+    slots, clusters, signed = _assign.find_moves(rows, before, after, weights)
+    # Rows 2 and 5; rows 0 and 3 have no slot.
+    assert_array_equal(slots, [1, 3])
+    assert_array_equal(clusters, [[1, 3], [3, 1]])
+    expected = weights[:, [2, 5]].astype(float)
+    assert_array_equal(signed[:, 0], -expected)
+    assert_array_equal(signed[:, 1], expected)

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from manyview import NSMVC
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
-from manyview._solvers import _directions, _start, _table
+from manyview._solvers import _directions, _start
 from manyview._views import check_views
 
 
@@ -42,7 +42,8 @@ def literal_directions(views, n_directions, random_state):
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "mixed"])
 def test_directions_span_one_step_of_subspace_iteration(form, monkeypatch):
-    monkeypatch.setattr(_table, "BLOCK_ELEMENTS", (1, 6000))
+    monkeypatch.setattr(_directions, "PIECE_ROWS", 50)
+    monkeypatch.setattr(_directions, "PIECE_ELEMENTS", 6000)
     views, _ = planted(0)
     views = [np.where(np.abs(view) < 1, 0.0, view) + 0.25 for view in views]
     given = {
@@ -51,7 +52,6 @@ def test_directions_span_one_step_of_subspace_iteration(form, monkeypatch):
         "mixed": [views[0], sparse.csr_array(views[1])],
     }[form]
     rows = opened(*given)
-    assert len(_table.sample_blocks(rows)) > 3
     got = _directions.leading_directions(rows, 9, np.random.RandomState(3))
     expected = literal_directions(views, 9, np.random.RandomState(3))
     assert_array_equal(got, np.rint(got))
@@ -100,10 +100,11 @@ def test_the_best_draft_is_kept():
                 12,
                 None,
                 np.arange(len(points)),
-                lambda rows: _directions._distances_to(points, lengths, rows),
+                _directions._distances_to(points, lengths),
                 random_state,
             )
-            tried.append((*_directions._settle(points, points[seeds]), seeds))
+            settled = _directions._settle(points, points[seeds], lengths.sum())
+            tried.append((*settled, seeds))
         labels, loss, seeds = min(tried, key=lambda draft: draft[1])
         got = _directions.cluster_points(points, 12, np.random.RandomState(seed))
         assert_array_equal(got[0], labels)
@@ -120,7 +121,7 @@ def test_distances_between_points_are_exact():
     rows = np.array([4, 49, 4])
     whole = points.astype(int)
     expected = ((whole[rows, None] - whole) ** 2).sum(axis=2)
-    assert_array_equal(_directions._distances_to(points, lengths, rows), expected)
+    assert_array_equal(_directions._distances_to(points, lengths)(rows), expected)
 
 
 def test_drafts_settle_as_plain_kmeans_does():
@@ -128,7 +129,7 @@ def test_drafts_settle_as_plain_kmeans_does():
     rng = np.random.default_rng(2)
     points = rng.integers(-40, 40, size=(200, 3)).astype(float)
     centers = np.vstack([points[:5], [[1000.0, 1000.0, 1000.0]]])
-    got, loss = _directions._settle(points, centers)
+    got, loss = _directions._settle(points, centers, (points**2).sum())
     for _ in range(_directions.DRAFT_ITERATIONS):
         distances = ((points[:, None] - centers) ** 2).sum(axis=2)
         labels = distances.argmin(axis=1)

@@ -17,7 +17,7 @@ import manyview._solvers._table
 from manyview._numerics import _assign
 from manyview._solvers import _screen, _state
 from manyview._solvers._local import LocalSamples
-from manyview._solvers._nsmvc import solve_nsmvc
+from manyview._solvers._nsmvc import solve_nsmvc, unexplained_shares
 from manyview._solvers._start import Start, start_from_labels
 from tests import reference
 from tests.solvers.problems import as_sparse, problems
@@ -415,6 +415,15 @@ def test_everyone_takes_part_at_the_last_pace(blobs):
     assert_array_equal(result.history[-1].n_selected, [90, 90, 90])
     assert result.joined_pace.min() >= 1
     assert result.joined_pace.max() <= 4
+
+
+@pytest.mark.parametrize("max_iter", [1, 50])
+@given(problem=problems())
+def test_what_is_unexplained_is_the_loss_of_all_samples(max_iter, problem):
+    """Settled or stopped, it is what a pass over the rows finds."""
+    result, rows = solve(problem, max_iter=max_iter), problem.rows()
+    measured = unexplained_shares(rows, result.centers, result.labels)
+    assert_allclose(result.unexplained, measured, rtol=1e-7, atol=1e-12)
 
 
 def test_four_points_by_hand():

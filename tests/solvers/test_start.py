@@ -9,7 +9,7 @@ from scipy import sparse
 
 from manyview._rows import open_views
 from manyview._scaling import learn_scales
-from manyview._solvers import _plusplus, _start
+from manyview._solvers import _plusplus, _start, _table
 from manyview._views import check_views
 
 
@@ -219,15 +219,16 @@ def fused_by_definition(views, i, j):
     return len(views) * np.mean(shared) if shared else None
 
 
-def test_fused_distances_are_rescaled_where_views_are_missing():
+def test_fused_distances_are_rescaled_where_views_are_missing(monkeypatch):
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(30, width)) for width in (2, 3, 4)]
     views[0][3:12] = views[1][8:20] = views[2][18:25] = np.nan
     rows = opened(*views)
     chosen = np.array([0, 5, 10, 19, 29])
-    blocks = [slice(0, 20), slice(20, 30)]
-    table = _start.DistanceTable(rows, 20, len(chosen))
-    found = _start._distances_between(rows, chosen, blocks, table)
+    # Five blocks, which threads share.
+    monkeypatch.setattr(_table, "BLOCK_ROWS", (6, 6))
+    workers = _table.BlockWorkers(rows, len(chosen))
+    found = _start._distances_between(rows, chosen, workers)
     apart = _start.seeds_at(rows, chosen).apart
     for i in range(30):
         for place, j in enumerate(chosen):

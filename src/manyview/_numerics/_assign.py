@@ -76,6 +76,32 @@ def first_best(values: FloatArray, current: int, noise: float) -> int:
 
 
 @kernel()
+def first_smallest(
+    scores: FloatArray, errors: FloatArray, out_places: IntArray, out_tied: BoolArray
+) -> None:
+    """The first score of every row that may be its smallest, given errors of scores.
+
+    scores : (n_rows, n_clusters); errors : the same, or one per row, (n_rows, 1).
+    out_tied : (n_rows,), whether other scores of the row may be as small.
+    """
+    n_rows, n_clusters = scores.shape
+    own_errors = errors.shape[1] == n_clusters
+    for i in range(n_rows):
+        highest = np.inf
+        for j in range(n_clusters):
+            error = errors[i, j if own_errors else 0]
+            highest = min(highest, scores[i, j] + error)
+        n_found = 0
+        for j in range(n_clusters):
+            error = errors[i, j if own_errors else 0]
+            if scores[i, j] - error <= highest:
+                if n_found == 0:
+                    out_places[i] = j
+                n_found += 1
+        out_tied[i] = n_found > 1
+
+
+@kernel()
 def _best_by_powers(
     distances_i: FloatArray,
     selected_i: BoolArray,
@@ -335,6 +361,33 @@ def sweep_sequential(
         linearise(out_view_losses, exponents, slope, bend, reach)
         slack = bound_slack(out_view_losses, exponents, slope, anchor, widest)
     return int(n_rows)
+
+
+@kernel()
+def find_moves(
+    rows: IntArray, before: IntArray, after: IntArray, weights: WeightArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Slots whose label changed, and what to add to which cluster for that.
+
+    rows : (n_slots,), the row of each slot; before, after : (n_rows,), labels;
+    weights : (n_views, n_rows). Clusters are (2, n_moved), the old and the new one;
+    weights, (n_views, 2, n_moved), are negative for the old one.
+    """
+    slots = np.empty(len(rows), dtype=np.intp)
+    n_moved = 0
+    for r in range(len(rows)):
+        if before[rows[r]] != after[rows[r]]:
+            slots[n_moved] = r
+            n_moved += 1
+    slots = slots[:n_moved]
+    clusters = np.empty((2, n_moved), dtype=after.dtype)
+    signed = np.empty((len(weights), 2, n_moved))
+    for m in range(n_moved):
+        i = rows[slots[m]]
+        clusters[0, m], clusters[1, m] = before[i], after[i]
+        for v in range(len(weights)):
+            signed[v, 0, m], signed[v, 1, m] = -weights[v, i], weights[v, i]
+    return slots, clusters, signed
 
 
 @kernel()

@@ -61,6 +61,17 @@ def scale_rows(
 
 
 @kernel(fastmath=REORDER)
+def turn_centers(centers: FloatArray, out_columns: FloatArray) -> FloatArray:
+    """Centres (n_clusters, n_features) as columns; returns their squared lengths."""
+    sq_norms = np.zeros(centers.shape[0])
+    for j in range(centers.shape[0]):
+        for f in range(centers.shape[1]):
+            out_columns[f, j] = centers[j, f]
+            sq_norms[j] += centers[j, f] * centers[j, f]
+    return sq_norms
+
+
+@kernel(fastmath=REORDER)
 def expand_distances(
     products: FloatArray,
     sq_norms: FloatArray,
@@ -121,6 +132,41 @@ def dense_distances(
             relative_error,
             out[start:stop],
             out_rounding[start:stop],
+        )
+
+
+@kernel()
+def raw_distances(
+    raw: FloatArray,
+    rows: IntArray,
+    present: BoolArray,
+    lengths: FloatArray,
+    shift: FloatArray,
+    factor: FloatArray,
+    columns: FloatArray,
+    sq_norms: FloatArray,
+    center_norms: FloatArray,
+    relative_error: float,
+    out_buffer: FloatArray,
+    out: FloatArray,
+    out_rounding: FloatArray,
+) -> None:
+    """`dense_distances` of raw rows, scaled as many at a time as the buffer holds."""
+    size, every = len(out_buffer), np.empty(0, dtype=np.intp)
+    for start in range(0, len(rows), size):
+        part = slice(start, min(start + size, len(rows)))
+        values = out_buffer[: part.stop - start]
+        scale_rows(raw, rows[part], present, lengths, shift, factor, values)
+        dense_distances(
+            values,
+            every,
+            columns,
+            sq_norms[part],
+            center_norms,
+            relative_error,
+            values,
+            out[part],
+            out_rounding[part],
         )
 
 
@@ -199,6 +245,32 @@ def direct_losses(
 
 
 @kernel()
+def raw_losses(
+    raw: FloatArray,
+    rows: IntArray,
+    present: BoolArray,
+    lengths: FloatArray,
+    shift: FloatArray,
+    factor: FloatArray,
+    sq_norms: FloatArray,
+    centers: FloatArray,
+    center_norms: FloatArray,
+    labels: IntArray,
+    out_buffer: FloatArray,
+    out: FloatArray,
+) -> None:
+    """`direct_losses` of raw rows, scaled as many at a time as the buffer holds."""
+    size = len(out_buffer)
+    for start in range(0, len(rows), size):
+        part = slice(start, min(start + size, len(rows)))
+        values = out_buffer[: part.stop - start]
+        scale_rows(raw, rows[part], present, lengths, shift, factor, values)
+        direct_losses(
+            values, sq_norms[part], centers, center_norms, labels[part], out[part]
+        )
+
+
+@kernel()
 def add_rows(
     points: FloatArray,
     rows: IntArray,
@@ -207,13 +279,38 @@ def add_rows(
     out_sums: FloatArray,
 ) -> None:
     """Add ``weights[t, r] * points[rows[r]]`` to cluster ``clusters[t, r]``, all t."""
-    for t in range(clusters.shape[0]):
-        for r in range(rows.shape[0]):
-            j, weight = clusters[t, r], weights[t, r]
-            if weight == 0.0:
-                continue
-            for f in range(points.shape[1]):
-                out_sums[j, f] += weight * points[rows[r], f]
+    for r in range(rows.shape[0]):
+        row = points[rows[r]]
+        for t in range(clusters.shape[0]):
+            weight = weights[t, r]
+            if weight != 0.0:
+                total = out_sums[clusters[t, r]]
+                for f in range(row.shape[0]):
+                    total[f] += weight * row[f]
+
+
+@kernel()
+def add_raw_rows(
+    raw: FloatArray,
+    rows: IntArray,
+    present: BoolArray,
+    lengths: FloatArray,
+    shift: FloatArray,
+    factor: FloatArray,
+    clusters: IntArray,
+    weights: FloatArray,
+    out_buffer: FloatArray,
+    out_sums: FloatArray,
+) -> None:
+    """`add_rows` of raw rows, scaled as many at a time as the buffer holds."""
+    size = len(out_buffer)
+    every = np.arange(min(size, len(rows)))
+    for start in range(0, len(rows), size):
+        part = slice(start, min(start + size, len(rows)))
+        places = every[: part.stop - start]
+        values = out_buffer[: part.stop - start]
+        scale_rows(raw, rows[part], present, lengths, shift, factor, values)
+        add_rows(values, places, clusters[:, part], weights[:, part], out_sums)
 
 
 @kernel()

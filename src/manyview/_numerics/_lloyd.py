@@ -23,7 +23,8 @@ def assign_points(
 
     points : (n_samples, n_features), centers : (n_clusters, n_features), whole numbers.
     Fills labels (n_samples,), and the sums and sizes of the clusters. Returns how many
-    labels changed, and the summed squared distances to the centres.
+    labels changed, and the summed squared distances to the centres, less the squared
+    lengths of the points.
     """
     n_samples, n_features = points.shape
     n_clusters = centers.shape[0]
@@ -50,6 +51,5 @@ def assign_points(
             out_counts[nearest] += 1.0
             loss += least
             for f in range(n_features):
-                loss += piece[r, f] * piece[r, f]
                 out_sums[nearest, f] += piece[r, f]
     return n_moved, loss

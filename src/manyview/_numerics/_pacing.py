@@ -47,7 +47,7 @@ def fusion_exponents(thresholds: FloatArray) -> FloatArray:
 
 def fused_objective(view_losses: FloatArray, exponents: FloatArray) -> float:
     """Eq. (2): ``sum_v phi_v ** eta_v``."""
-    return float(np.sum(view_losses**exponents))
+    return float((view_losses**exponents).sum())
 
 
 def view_slopes(view_losses: FloatArray, exponents: FloatArray) -> FloatArray:

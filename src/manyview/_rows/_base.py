@@ -78,8 +78,8 @@ class Rows(ABC):
     dtype: np.dtype[Any]
 
     @abstractmethod
-    def buffer(self, n_rows: int) -> Any:
-        """Working memory for reading blocks of up to `n_rows` rows."""
+    def buffer(self) -> Any:
+        """Working memory for blocks, of which one at a time may use it."""
 
     @abstractmethod
     def read(self, rows: RowIndex, buffer: Any) -> Any:
@@ -92,11 +92,9 @@ class Rows(ABC):
 
         dtype : of the products, `self.dtype` or `self.precision`; default the former.
         """
-        return PreparedCenters(
-            values=centers,
-            sq_norms=np.einsum("jf,jf->j", centers, centers),
-            columns=np.ascontiguousarray(centers.T, dtype=dtype or self.dtype),
-        )
+        columns = np.empty(centers.T.shape, dtype=dtype or self.dtype)
+        sq_norms = kernels.turn_centers(centers, columns)
+        return PreparedCenters(values=centers, sq_norms=sq_norms, columns=columns)
 
     def distances(
         self,

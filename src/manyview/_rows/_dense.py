@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -43,11 +42,16 @@ FLOAT32_SQUARES = (1e-20, 1e20)
 # Values that are scaled before they are used: they stay in the processor's cache.
 PIECE_ELEMENTS = 1 << 16
 NO_ROWS = np.empty(0, dtype=np.intp)
+# What kernels scale rows by: the raw array, which rows of it, and `present`, lengths,
+# shift and factor of the view.
+RawRows: TypeAlias = (
+    "tuple[FloatArray, IntArray, BoolArray, FloatArray, FloatArray, FloatArray]"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class DenseBlock:
-    """Some rows of a view, and working memory to scale them in."""
+    """Some rows of a view, and working memory to scale a few of them in at a time."""
 
     rows: RowIndex
     buffer: FloatArray
@@ -108,7 +112,8 @@ class DenseRows(Rows):
         else:
             self._rounded = None
 
-    def buffer(self, n_rows: int) -> FloatArray:
+    def buffer(self) -> FloatArray:
+        n_rows = min(self.n_samples, max(1, PIECE_ELEMENTS // self.n_features))
         return np.empty(n_rows * self.n_features, dtype=self.precision)
 
     def read(self, rows: RowIndex, buffer: FloatArray) -> DenseBlock:
@@ -124,32 +129,17 @@ class DenseRows(Rows):
     ) -> None:
         dtype = centers.columns.dtype
         error = product_error(dtype, self.n_features)
-        sq_norms, kept = self.sq_norms[rows], self._kept(dtype)
-        if kept is not None and not isinstance(rows, slice):
-            kernels.dense_distances(
-                kept,
-                rows,
-                centers.columns,
-                sq_norms,
-                centers.sq_norms,
-                error,
-                self._room(block, self._piece_size(len(rows)), dtype),
-                out,
-                out_rounding,
-            )
+        measured = (centers.columns, self.sq_norms[rows], centers.sq_norms, error)
+        buffer, kept = self._piece(block, dtype), self._kept(dtype)
+        raw = None if kept is not None else self._raw(rows)
+        if raw is not None:
+            kernels.raw_distances(*raw, *measured, buffer, out, out_rounding)
             return
-        for part, values in self._pieces(block, dtype):
-            kernels.dense_distances(
-                values,
-                NO_ROWS,
-                centers.columns,
-                sq_norms[part],
-                centers.sq_norms,
-                error,
-                values,
-                out[part],
-                out_rounding[part],
-            )
+        if kept is not None and not isinstance(rows, slice):
+            values, places = kept, rows
+        else:
+            values, places = self._scale_rows(rows, dtype), NO_ROWS
+        kernels.dense_distances(values, places, *measured, buffer, out, out_rounding)
 
     def refine(
         self,
@@ -178,16 +168,13 @@ class DenseRows(Rows):
         labels: IntArray,
         out: FloatArray,
     ) -> None:
-        sq_norms = self.sq_norms[rows]
-        for part, values in self._pieces(block, self.precision):
-            kernels.direct_losses(
-                values,
-                sq_norms[part],
-                centers.values,
-                centers.sq_norms,
-                labels[part],
-                out[part],
-            )
+        measured = (self.sq_norms[rows], centers.values, centers.sq_norms, labels)
+        raw = self._raw(block.rows)
+        if raw is None:
+            kernels.direct_losses(self.scaled(block.rows), *measured, out)
+        else:
+            buffer = self._piece(block, self.precision)
+            kernels.raw_losses(*raw, *measured, buffer, out)
 
     def add(
         self,
@@ -197,19 +184,20 @@ class DenseRows(Rows):
         weights: FloatArray,
         out_sums: FloatArray,
     ) -> None:
-        rows, kept = _positions(block.rows, positions), self._kept(self.precision)
-        if kept is not None:
-            kernels.add_rows(kept, rows, clusters, weights, out_sums)
-            return
-        some = DenseBlock(rows, block.buffer)
-        for part, values in self._pieces(some, self.precision):
+        rows = _positions(block.rows, positions)
+        raw = self._raw(rows)
+        if raw is not None:
+            buffer = self._piece(block, self.precision)
+            kernels.add_raw_rows(*raw, clusters, weights, buffer, out_sums)
+        elif self._is_scaled:
+            kernels.add_rows(self._array, rows, clusters, weights, out_sums)
+        else:
+            values = self.scaled(rows)
             every = np.arange(len(values))
-            kernels.add_rows(
-                values, every, clusters[:, part], weights[:, part], out_sums
-            )
+            kernels.add_rows(values, every, clusters, weights, out_sums)
 
     def scaled(self, rows: RowIndex) -> FloatArray:
-        return self._values(DenseBlock(rows, self.buffer(n_rows(rows))))
+        return self._scale_rows(rows, self.precision)
 
     def points(self, rows: RowIndex) -> FloatArray:
         return self.scaled(rows).astype(np.float64, copy=False)
@@ -220,7 +208,7 @@ class DenseRows(Rows):
     def distances_to(
         self, block: DenseBlock, rows: RowIndex, points: PreparedPoints
     ) -> FloatArray:
-        values, columns = self._values(block), points.columns
+        values, columns = self.scaled(block.rows), points.columns
         if isinstance(columns, np.ndarray):
             products = values @ columns
         else:
@@ -257,38 +245,11 @@ class DenseRows(Rows):
         some._summarise()
         return some
 
-    def _values(self, block: DenseBlock) -> FloatArray:
-        """(n_rows, n_features), all scaled rows of a block; missing rows are zero."""
-        return self._scale_rows(block.rows, self._room(block, n_rows(block.rows)))
-
-    def _pieces(
-        self, block: DenseBlock, dtype: np.dtype[Any]
-    ) -> Iterator[tuple[slice, FloatArray]]:
-        """The same, some rows at a time: which of the block, and their values."""
-        rows, size = block.rows, n_rows(block.rows)
-        kept = self._kept(dtype)
-        if kept is not None and isinstance(rows, slice):
-            yield slice(0, size), kept[rows]
-            return
-        step = self._piece_size(size)
-        for start in range(0, size, step):
-            part = slice(start, min(start + step, size))
-            room = self._room(block, part.stop - part.start, dtype)
-            if isinstance(rows, slice):
-                some = slice(rows.start + part.start, rows.start + part.stop)
-                yield part, self._scale_rows(some, room)
-            else:
-                yield part, self._scale_rows(rows[part], room)
-
-    def _room(
-        self, block: DenseBlock, size: int, dtype: np.dtype[Any] | None = None
-    ) -> FloatArray:
-        """Memory of a block for so many rows."""
-        memory = block.buffer.view(dtype or self.precision)
-        return memory[: size * self.n_features].reshape(size, self.n_features)
-
-    def _piece_size(self, n_rows: int) -> int:
-        return min(n_rows, max(1, PIECE_ELEMENTS // self.n_features))
+    def _piece(self, block: DenseBlock, dtype: np.dtype[Any]) -> FloatArray:
+        """Working memory of a block, as rows that stay in the processor's cache."""
+        size = len(block.buffer) // self.n_features
+        memory = block.buffer.view(dtype)[: size * self.n_features]
+        return memory.reshape(size, self.n_features)
 
     def _kept(self, dtype: np.dtype[Any]) -> FloatArray | None:
         """All rows, scaled, if they are kept in this precision."""
@@ -297,36 +258,50 @@ class DenseRows(Rows):
         rounded = self._rounded
         return rounded if rounded is not None and rounded.dtype == dtype else None
 
-    def _scale_rows(self, rows: RowIndex, out: FloatArray) -> FloatArray:
-        """Scaled rows: a part of the scaled copy, or `out`, filled with them."""
-        kept = self._kept(out.dtype)
+    def _scale_rows(self, rows: RowIndex, dtype: np.dtype[Any]) -> FloatArray:
+        """(n_rows, n_features), scaled rows; missing ones are zero.
+
+        Where they are kept, a slice of rows is a part of them.
+        """
+        kept = self._kept(dtype)
         if kept is not None:
-            if isinstance(rows, slice):
-                return kept[rows]
-            # Modes other than "raise" write without a further copy.
-            kept.take(rows, axis=0, out=out, mode="clip")
-            return out
+            return kept[rows]
         if self._is_scaled:
-            return self._array[rows].astype(out.dtype)
+            return self._array[rows].astype(dtype)
+        out = np.empty((n_rows(rows), self.n_features), dtype=dtype)
+        raw = self._raw(rows)
+        if raw is not None:
+            kernels.scale_rows(*raw, out)
+            return out
+        self._note_read(rows)
+        values = np.asarray(self._array[rows]).astype(np.float64)
+        if self._lengths is None:
+            values -= self._scale.shift
+        else:
+            values /= self._lengths[rows, None]
+        np.multiply(values, self._scale.factor, out=out, casting="same_kind")
+        out[~self.present[rows]] = 0.0
+        return out
+
+    def _raw(self, rows: RowIndex) -> RawRows | None:
+        """Arguments of kernels that scale some rows; None if they cannot read them."""
+        if self._is_scaled:
+            return None
+        array = np.asarray(self._array)
+        if not array.flags.c_contiguous or array.dtype not in (np.float32, np.float64):
+            return None
+        self._note_read(rows)
+        if isinstance(rows, slice):
+            rows = np.arange(rows.start, rows.stop)
+        lengths = np.empty(0) if self._lengths is None else self._lengths
+        shift, factor = self._scale.shift, self._scale.factor
+        return array, rows, self.present, lengths, shift, factor
+
+    def _note_read(self, rows: RowIndex) -> None:
+        """Free the pages of a memory map once many have been read."""
         self._bytes_mapped += _mapped_bytes(self._array, rows)
         if self._bytes_mapped > RELEASE_BYTES:
             self.release()
-        array = np.asarray(self._array)
-        lengths = np.empty(0) if self._lengths is None else self._lengths
-        shift, factor = self._scale.shift, self._scale.factor
-        if array.flags.c_contiguous and array.dtype in (np.float32, np.float64):
-            every = (
-                np.arange(*rows.indices(len(array)))
-                if isinstance(rows, slice)
-                else rows
-            )
-            kernels.scale_rows(array, every, self.present, lengths, shift, factor, out)
-            return out
-        raw = array[rows].astype(np.float64)
-        raw = raw / lengths[rows, None] if len(lengths) else raw - shift
-        np.multiply(raw, factor, out=out, casting="same_kind")
-        out[~self.present[rows]] = 0.0
-        return out
 
     def _row_lengths(self) -> FloatArray:
         """(n_samples,), Euclidean length of raw rows, 1 for a zero row.
@@ -347,10 +322,8 @@ class DenseRows(Rows):
     def _summarise(self) -> None:
         sq_norms = np.empty(self.n_samples)
         total = np.zeros(self.n_features)
-        blocks = list(row_blocks(self.n_samples, self.n_features, PIECE_ELEMENTS))
-        buffer = self.buffer(blocks[0].stop)
-        for rows in blocks:
-            values = self._values(DenseBlock(rows, buffer))
+        for rows in row_blocks(self.n_samples, self.n_features, PIECE_ELEMENTS):
+            values = self.scaled(rows)
             lengths_of_rows(values, sq_norms[rows], total)
             if self._rounded is not None:
                 self._rounded[rows] = values

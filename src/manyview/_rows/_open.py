@@ -44,9 +44,10 @@ def _looks_empty(array: ViewArray, present: BoolArray) -> bool:
         return False
     if present.sum() * array.shape[1] < SMALLEST_COMPACTED:
         return False
-    known = np.flatnonzero(present)
-    places = np.linspace(0, len(known) - 1, SAMPLED_ROWS).astype(np.intp)
-    some = np.asarray(array[known[places]])
+    step = max(1, len(array) // SAMPLED_ROWS)
+    some = np.asarray(array[::step])
+    if not present.all():
+        some = some[present[::step]]
     return bool(np.count_nonzero(some) < SPARSE_BELOW * some.size)
 
 

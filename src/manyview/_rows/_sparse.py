@@ -56,10 +56,10 @@ class SparseRows(Rows):
         self._entries = (data, matrix.indices, matrix.indptr)
         self._summarise()
 
-    def buffer(self, n_rows: int) -> None:  # noqa: ARG002 - the interface of Rows
+    def buffer(self) -> None:
         return None
 
-    def read(self, rows: RowIndex, buffer: None) -> IntArray:  # noqa: ARG002 - as above
+    def read(self, rows: RowIndex, buffer: None) -> IntArray:  # noqa: ARG002 - of Rows
         if isinstance(rows, slice):
             return np.arange(rows.start, rows.stop)
         return rows

@@ -10,7 +10,8 @@ import numpy as np
 
 from manyview._numerics._centers import cluster_means, within_loss
 from manyview._rows import Rows
-from manyview._solvers._table import sample_blocks
+from manyview._solvers._table import FEWEST_BLOCKS, sample_blocks
+from manyview._threads import available_threads, map_threads
 from manyview._typing import FloatArray, IntArray, WeightArray
 
 # Below this share of a view's energy, the loss by subtraction has lost too many
@@ -158,11 +159,13 @@ def cluster_sums(
 
     weights : per view (n_samples,), 0 for samples that lack it.
     """
-    total = ClusterSums.zeros([view.n_features for view in views], n_clusters)
-    for v, view in enumerate(views):
-        blocks = sample_blocks((view,))
-        buffer = view.buffer(blocks[0].stop)
-        for rows in blocks:
+    widths = [view.n_features for view in views]
+    total = ClusterSums.zeros(widths, n_clusters)
+
+    def add_view(v: int) -> None:
+        view = views[v]
+        buffer = view.buffer()
+        for rows in sample_blocks((view,)):
             total.add_rows(
                 v,
                 view,
@@ -171,6 +174,10 @@ def cluster_sums(
                 labels[None, rows],
                 weights[v][None, rows].astype(np.float64, copy=False),
             )
+
+    large = len(sample_blocks(views)) >= FEWEST_BLOCKS
+    n_threads = available_threads() if large else 1
+    map_threads(add_view, range(len(views)), n_threads, widths)
     return total
 
 

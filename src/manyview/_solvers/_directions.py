@@ -9,7 +9,7 @@ side by side clusters stand out, and distances cost little.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from manyview._numerics._lloyd import assign_points
 from manyview._results import SAME_CRITERION
 from manyview._rows import Rows
 from manyview._solvers._plusplus import draw_apart
-from manyview._solvers._table import sample_blocks
 from manyview._typing import FloatArray, IntArray
 
 # Directions beyond the number of clusters: the space that is found holds more of the
@@ -31,6 +30,10 @@ WORTHWHILE = 4
 FEWEST_SAMPLES = 512
 # Every second, third, ... sample tells the directions, at least so many.
 LEARNING_SAMPLES = 1000
+# Values of the rows that are multiplied at once, which stay in the processor's cache,
+# and the least number of rows.
+PIECE_ELEMENTS = 1 << 16
+PIECE_ROWS = 128
 # Directions of more features take longer to draw than distances to compute.
 MOST_FEATURES = 1 << 16
 # Coordinates are whole numbers up to this: squares of their differences add up without
@@ -62,15 +65,20 @@ def leading_directions(
     With X all views of some samples side by side, centred, the directions span
     ``X' X G`` for a random G: one step of subspace iteration.
     """
-    blocks, n_samples = sample_blocks(views), views[0].n_samples
+    n_samples = views[0].n_samples
     step = max(1, n_samples // LEARNING_SAMPLES)
     ends = np.cumsum([view.n_features for view in views])
+    size = max(PIECE_ROWS, PIECE_ELEMENTS // int(ends[-1]), step) // step * step
+    pieces = [
+        slice(start, min(start + size, n_samples))
+        for start in range(0, n_samples, size)
+    ]
     parts = [
         slice(end - view.n_features, end) for view, end in zip(views, ends, strict=True)
     ]
     random = random_state.standard_normal((int(ends[-1]), n_directions))
     seen, total = np.zeros_like(random), np.zeros(n_directions)
-    for rows in blocks:
+    for rows in pieces:
         points = [view.points(rows)[::step] for view in views]
         found = np.zeros((points[0].shape[0], n_directions))
         for p, part in zip(points, parts, strict=True):
@@ -82,7 +90,7 @@ def leading_directions(
         seen[part] -= view.mean[:, None] * total
     directions = np.linalg.qr(seen)[0]
     coordinates = np.zeros((n_samples, n_directions))
-    for rows in blocks:
+    for rows in pieces:
         for view, part in zip(views, parts, strict=True):
             coordinates[rows] += view.points(rows) @ directions[part]
     coordinates -= coordinates.mean(axis=0)
@@ -104,11 +112,11 @@ def cluster_points(
     clusters began with, (n_clusters,).
     """
     lengths = np.einsum("ij,ij->i", points, points)
-    distances_to = partial(_distances_to, points, lengths)
+    distances_to = _distances_to(points, lengths)
     first, best, least = np.arange(len(points)), None, np.inf
     for _ in range(N_DRAFTS):
         seeds = draw_apart(n_clusters, n_trials, first, distances_to, random_state)
-        labels, loss = _settle(points, points[seeds])
+        labels, loss = _settle(points, points[seeds], float(lengths.sum()))
         # Drafts that differ by rounding only are equal, and the first one wins.
         if best is None or loss < (1.0 - SAME_CRITERION) * least:
             best, least = (labels, seeds), loss
@@ -117,16 +125,25 @@ def cluster_points(
 
 
 def _distances_to(
-    points: FloatArray, lengths: FloatArray, rows: IntArray
-) -> FloatArray:
-    distances: FloatArray = (-2.0 * points[rows]) @ points.T
-    distances += lengths
-    distances += lengths[rows, None]
-    return distances
+    points: FloatArray, lengths: FloatArray
+) -> Callable[[IntArray], FloatArray]:
+    """From rows to their squared distances to all points, (n_rows, n_samples).
+
+    ``|x|^2 - 2 x.y + |y|^2`` is a single product of longer vectors.
+    """
+    ones = np.ones(len(points))
+    left = np.column_stack([lengths, -2.0 * points, ones])
+    right = np.vstack([ones, points.T, lengths])
+    return lambda rows: left[rows] @ right
 
 
-def _settle(points: FloatArray, centers: FloatArray) -> tuple[IntArray, float]:
-    """Labels after some iterations of k-means, and the summed distances they leave."""
+def _settle(
+    points: FloatArray, centers: FloatArray, energy: float
+) -> tuple[IntArray, float]:
+    """Labels after some iterations of k-means, and the summed distances they leave.
+
+    energy : summed squared lengths of the points.
+    """
     labels = np.full(len(points), -1)
     sums, counts = np.empty_like(centers), np.empty(len(centers))
     for _ in range(DRAFT_ITERATIONS):
@@ -134,4 +151,4 @@ def _settle(points: FloatArray, centers: FloatArray) -> tuple[IntArray, float]:
         if n_moved == 0:
             break
         centers = np.rint(cluster_means(sums, counts, centers))
-    return labels, loss
+    return labels, energy + loss

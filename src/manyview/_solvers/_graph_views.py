@@ -225,7 +225,7 @@ def _weights_to_anchors(
     rows = np.flatnonzero(usable[block])
     if not rows.size:
         return None
-    values = view.read(block, view.buffer(block.stop - block.start))
+    values = view.read(block, view.buffer())
     distances = view.distances_to(values, block, anchors)
     if len(rows) < len(distances):
         distances = distances[rows]

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 import numpy as np
 
 from manyview._numerics import _assign
+from manyview._numerics._selection import select_rows
 from manyview._numerics._soft import SAME_LOSS
 from manyview._rows import PreparedCenters, Rows
 from manyview._solvers._cluster_sums import ClusterSums, Moves, SweepOutcome
@@ -24,7 +25,7 @@ from manyview._solvers._table import (
     sample_blocks,
 )
 from manyview._threads import Result, map_threads
-from manyview._typing import BoolArray, FloatArray, IntArray
+from manyview._typing import FloatArray, IntArray
 
 # Rows refined together when the sequential sweep meets a doubtful one: what makes one
 # doubtful (ties, few samples) mostly holds for its neighbours too.
@@ -80,6 +81,8 @@ class LocalSamples:
         self._blocks = sample_blocks(views, n_clusters)
         self._n_threads = n_threads if len(self._blocks) >= FEWEST_BLOCKS else 1
         self._tables = make_tables(views, self._blocks, n_clusters, self._n_threads)
+        # Its threads start with the first task and end with this object.
+        self._pool = ThreadPoolExecutor(self._n_threads)
         self._complete = [bool(view.present.all()) for view in views]
         self._centers: tuple[FloatArray, ...] | None = None
         self._prepared: list[PreparedCenters] = []
@@ -108,11 +111,13 @@ class LocalSamples:
 
         for _ in self._by_span(measure_span, N_SPANS):
             pass
-        lowest, highest = np.empty(n_views), np.empty(n_views)
+        lowest = losses.min(axis=1, initial=np.inf)
+        highest = losses.max(axis=1, initial=-np.inf)
         for v, view in enumerate(self.views):
-            known = losses[v] if self._complete[v] else losses[v, view.present]
-            lowest[v] = known.min(initial=np.inf)
-            highest[v] = known.max(initial=-np.inf)
+            if not self._complete[v]:
+                known = losses[v, view.present]
+                lowest[v] = known.min(initial=np.inf)
+                highest[v] = known.max(initial=-np.inf)
         self.state.losses = losses
         return LossSummary(lowest=lowest, highest=highest, total=losses.sum(axis=1))
 
@@ -121,20 +126,35 @@ class LocalSamples:
         state = self.state
         losses, state.losses = state.losses, None
         if losses is None:  # Nothing was measured, so every sample is selected.
-            losses = np.broadcast_to(0.0, state.weights.shape)
+            losses = np.zeros(state.weights.shape)
 
-        def select_view(v: int) -> BoolArray:
-            view, before = self.views[v], state.selected[v]
-            chosen: BoolArray = losses[v] <= (1.0 + SAME_LOSS) * thresholds[v]
-            chosen &= view.present
-            changed: BoolArray = chosen != before
-            self._add(v, np.flatnonzero(changed), chosen)
-            state.weights[v] = chosen
-            state.joined_pace[v, chosen & (state.joined_pace[v] == 0)] = pace
-            self.energy[v] = view.sq_norms[chosen].sum()
-            return changed
+        def select_view(v: int) -> None:
+            view, selected = self.views[v], state.weights[v]
+            limit = (1.0 + SAME_LOSS) * thresholds[v]
+            for block in self._blocks:
+                found, signs = select_rows(
+                    losses[v, block],
+                    limit,
+                    view.present[block],
+                    pace,
+                    selected[block],
+                    state.joined_pace[v, block],
+                )
+                if not found.size:
+                    continue
+                rows = block.start + found
+                self.clusters.add_rows(
+                    v,
+                    view,
+                    self._tables[0].read(v, rows),
+                    np.arange(len(rows)),
+                    self.labels[None, rows],
+                    signs[None],
+                )
+                state.bounds.forget(rows)
+            self.energy[v] = view.sq_norms[selected].sum()
 
-        state.bounds.forget(np.any(self._by_view(select_view), axis=0))
+        self._by_view(select_view)
 
     def weigh(self, weights: FloatArray) -> None:
         """Let samples take part with weights (n_views, n_samples), 0 where missing.
@@ -240,7 +260,7 @@ class LocalSamples:
                 return doubtful
             return table.load_some(rows, doubtful, step.centers)
 
-        return loaded_ahead(self._blocks, self._tables, load)
+        return loaded_ahead(self._blocks, self._tables, load, self._pool)
 
     def _assign_in_turn(
         self,
@@ -279,8 +299,14 @@ class LocalSamples:
             self._move(rows, loaded, before, table, moves)
             if row == size:
                 return
-            # The slopes drifted past what the bounds allow: load all remaining rows.
-            loaded = table.load_some(rows, np.arange(row, size), step.centers)
+            # The slopes drifted past what the bounds allow. They may do so again: load
+            # what twice the drift would leave in doubt.
+            drifted = bounds.slack(moves.view_losses, step.exponents)
+            limit = max(drifted, drifted + (drifted - step.slack))
+            upper, lower = bounds.upper[rows][row:], bounds.lower[rows][row:]
+            found = np.empty(size - row, dtype=np.intp)
+            n_found = _assign.doubtful_rows(upper, lower, limit, found)
+            loaded = table.load_some(rows, row + found[:n_found], step.centers)
             slots = _slots(loaded, size)
             before = self.labels[rows].copy()
 
@@ -347,38 +373,20 @@ class LocalSamples:
 
         loaded : the block's rows that have a slot in the table, in slot order.
         """
-        after = self.labels[rows]
-        slots = np.flatnonzero(after[loaded] != before[loaded])
+        slots, clusters, weights = _assign.find_moves(
+            loaded, before, self.labels[rows], self.state.weights[:, rows]
+        )
         if not slots.size:
             return
-        moved = loaded[slots]
         moves.n_moved += len(slots)
-        clusters = np.stack([before[moved], after[moved]])
-        weights = self.state.weights[:, rows.start + moved].astype(np.float64)
-        # A view's rows are read once for both.
-        signed = np.stack([-weights, weights], axis=1)
         for v, view in enumerate(self.views):
             block = table.blocks[v]
-            moves.clusters.add_rows(v, view, block, slots, clusters, signed[v])
+            moves.clusters.add_rows(v, view, block, slots, clusters, weights[v])
 
     def _by_view(self, function: Callable[[int], Result]) -> list[Result]:
         """What `function` returns for every view, by threads."""
         sizes = [view.n_features for view in self.views]
         return map_threads(function, range(len(sizes)), self._n_threads, sizes)
-
-    def _add(self, v: int, rows: IntArray, chosen: BoolArray) -> None:
-        """Add samples to the running sums of view v, or take those not chosen out."""
-        size = self._blocks[0].stop
-        for start in range(0, len(rows), size):
-            chunk = rows[start : start + size]
-            self.clusters.add_rows(
-                v,
-                self.views[v],
-                self._tables[0].read(v, chunk),
-                np.arange(len(chunk)),
-                self.labels[None, chunk],
-                np.where(chosen[None, chunk], 1.0, -1.0),
-            )
 
     def _by_span(
         self, function: Callable[[list[slice], DistanceTable], Result], n_spans: int
@@ -405,8 +413,7 @@ class LocalSamples:
             finally:
                 free.put(table)
 
-        with ThreadPoolExecutor(self._n_threads) as pool:
-            yield from pool.map(run, spans)
+        yield from self._pool.map(run, spans)
 
     def _prepare(self, centers: tuple[FloatArray, ...]) -> list[PreparedCenters]:
         """Centres for use with any block; a pace begins with those of the last."""

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from typing import TypeAlias
 
 import numpy as np
 
+from manyview._numerics._assign import first_smallest
 from manyview._rows import PreparedCenters, Rows
-from manyview._solvers._table import (
-    FEWEST_BLOCKS,
-    DistanceTable,
-    loaded_ahead,
-    make_tables,
-    sample_blocks,
-)
-from manyview._threads import available_threads, one_blas_thread
-from manyview._typing import BoolArray, FloatArray, IntArray
+from manyview._solvers._table import BlockWorkers, DistanceTable
+from manyview._threads import Result
+from manyview._typing import FloatArray, IntArray
 
 # From rows, distances (n_views, n_rows, n_clusters) and bounds on their errors
-# (n_views, n_rows) to scores and bounds on theirs, (n_rows, n_clusters) each.
+# (n_views, n_rows) to scores (n_rows, n_clusters) and bounds on theirs, of the same
+# shape or (n_rows, 1).
 Score: TypeAlias = Callable[
     [slice, FloatArray, FloatArray], tuple[FloatArray, FloatArray]
 ]
@@ -34,31 +29,33 @@ def fused_scores(
     weights : (n_views,). A view that a sample lacks leaves its weight to the others.
     """
     shares = view_shares(views, weights)
-    for rows, distances in distance_blocks(views, centers):
-        yield rows, np.einsum("vi,vij->ij", shares[:, rows], distances)
+
+    def fuse(rows: slice, distances: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("vi,vij->ij", shares[:, rows], distances))
+
+    return use_distances(views, centers, fuse)
 
 
-def distance_blocks(
-    views: tuple[Rows, ...], centers: tuple[FloatArray, ...]
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Block by block, squared distances (n_views, n_rows, n_clusters).
+def use_distances(
+    views: tuple[Rows, ...],
+    centers: tuple[FloatArray, ...],
+    use: Callable[[slice, FloatArray], Result],
+) -> Iterator[tuple[slice, Result]]:
+    """Block by block, what `use` makes of the squared distances, by threads.
 
-    They are overwritten by those of the next block.
+    It is called with the rows of the block and (n_views, n_rows, n_clusters) distances,
+    which are overwritten by those of another block.
     """
-    blocks = sample_blocks(views, len(centers[0]))
-    n_threads = available_threads() if len(blocks) >= FEWEST_BLOCKS else 1
-    tables = make_tables(views, blocks, len(centers[0]), n_threads)
     # The distances themselves are asked for, not only which one is the smallest.
     prepared = [
         view.prepare(c, view.precision) for view, c in zip(views, centers, strict=True)
     ]
 
-    def load(rows: slice, table: DistanceTable) -> None:
+    def work(rows: slice, table: DistanceTable) -> Result:
         table.load(rows, prepared)
+        return use(rows, table.distances)
 
-    with one_blas_thread() if n_threads > 1 else nullcontext():
-        for rows, table, _ in loaded_ahead(blocks, tables, load):
-            yield rows, table.distances
+    return BlockWorkers(views, len(centers[0])).run(work)
 
 
 def nearest_clusters(
@@ -75,7 +72,7 @@ def nearest_clusters(
     ) -> tuple[FloatArray, FloatArray]:
         scores = np.einsum("vi,vij->ij", shares[:, rows], distances)
         errors = np.einsum("vi,vi->i", shares[:, rows], rounding)
-        return scores, np.broadcast_to(errors[:, None], scores.shape)
+        return scores, errors[:, None]
 
     return nearest(views, _prepare(views, centers), score)
 
@@ -108,24 +105,22 @@ def nearest(
     by rounding only are equal: labels depend neither on the block that a sample is in
     nor on the processor.
     """
-    blocks = sample_blocks(views, len(centers[0].values))
-    table = DistanceTable(views, blocks[0].stop, len(centers[0].values))
     labels = np.empty(views[0].n_samples, dtype=np.int32)
-    for rows in blocks:
+
+    def assign(rows: slice, table: DistanceTable) -> None:
         table.load(rows, centers)
-        equal = _smallest(*score(rows, table.distances, table.rounding))
-        doubtful = np.flatnonzero((equal.sum(axis=1) > 1) & ~table.exact)
+        tied = np.empty(rows.stop - rows.start, dtype=bool)
+        scores = score(rows, table.distances, table.rounding)
+        first_smallest(*scores, labels[rows], tied)
+        doubtful = np.flatnonzero(tied & ~table.exact)
         if doubtful.size:
             table.refine(doubtful)
-            equal = _smallest(*score(rows, table.distances, table.rounding))
-        labels[rows] = equal.argmax(axis=1)
+            scores = score(rows, table.distances, table.rounding)
+            first_smallest(*scores, labels[rows], tied)
+
+    for _ in BlockWorkers(views, len(centers[0].values)).run(assign):
+        pass
     return labels
-
-
-def _smallest(scores: FloatArray, errors: FloatArray) -> BoolArray:
-    """(n_rows, n_clusters), scores that may be the smallest of their row."""
-    highest = (scores + errors).min(axis=1, keepdims=True)
-    return np.asarray(scores - errors <= highest)
 
 
 def _prepare(

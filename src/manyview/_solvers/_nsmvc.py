@@ -100,17 +100,21 @@ def run_paces(
             loop = _begin_pace(samples, loop, pace_start, n_paces, fusion)
         loop = _iterate(samples, loop, max_iter)
         on_progress(loop)
+    last = loop.history[-1]
+    # At the last pace every sample is selected, so its losses are those of all. Labels
+    # that moved left the rounding of products in them: then a pass takes them anew.
+    total = samples.measure(loop.centers).total if last.n_moved else last.view_losses
     return NSMVCResult(
         labels=samples.labels,
         centers=loop.centers,
-        objective=loop.history[-1].objective,
+        objective=last.objective,
         n_iter=len(loop.history),
         converged=loop.converged,
         history=loop.history,
         exponents=loop.exponents,
         thresholds=loop.thresholds,
-        view_losses=loop.history[-1].view_losses,
-        unexplained=unexplained(samples, loop.centers),
+        view_losses=last.view_losses,
+        unexplained=_shares(total, samples.scatter),
         joined_pace=samples.joined_pace,
         scatter=samples.scatter,
     )
@@ -148,12 +152,16 @@ def _iterate(samples: Samples, loop: LoopState, max_iter: int) -> LoopState:
         exponents=loop.exponents,
         n_selected=samples.clusters.masses.sum(axis=1).astype(np.int64),
     )
-    loop = replace(loop, centers=centers, history=(*loop.history, record))
-    if outcome.n_moved == 0:
-        return replace(loop, pace=loop.pace + 1, iteration=0)
-    if record.iteration == max_iter:
-        return replace(loop, pace=loop.pace + 1, iteration=0, converged=False)
-    return replace(loop, iteration=record.iteration)
+    settled = outcome.n_moved == 0
+    over = settled or record.iteration == max_iter
+    return replace(
+        loop,
+        centers=centers,
+        history=(*loop.history, record),
+        pace=loop.pace + over,
+        iteration=0 if over else record.iteration,
+        converged=loop.converged and (settled or not over),
+    )
 
 
 def unexplained_shares(
@@ -165,10 +173,13 @@ def unexplained_shares(
 
 
 def unexplained(samples: Samples, centers: tuple[FloatArray, ...]) -> FloatArray:
-    """(n_views,), share of each view's scatter that `centers` leave unexplained.
+    """(n_views,), share of each view's scatter that `centers` leave unexplained."""
+    return _shares(samples.measure(centers).total, samples.scatter)
+
+
+def _shares(losses: FloatArray, scatter: FloatArray) -> FloatArray:
+    """Summed losses as shares of the scatter, (n_views,) each.
 
     1 for a view that does not vary, or that nobody has: nothing is known of it.
     """
-    scatter = samples.scatter
-    total = samples.measure(centers).total
-    return np.where(scatter > 0, total / np.where(scatter > 0, scatter, 1.0), 1.0)
+    return np.where(scatter > 0, losses / np.where(scatter > 0, scatter, 1.0), 1.0)

@@ -26,7 +26,7 @@ def draw_apart(
     """
     n_trials = n_trials or default_trials(n_clusters)
     taken = np.empty(n_clusters, dtype=np.intp)
-    taken[0] = random_state.choice(first)
+    taken[0] = first[random_state.randint(len(first))]
     (closest,) = distances_to(taken[:1])
     for step in range(1, n_clusters):
         candidates = draw(closest, taken[:step], n_trials, random_state)
@@ -53,11 +53,13 @@ def draw(
     """Candidates in proportion to their distance; any untaken sample if all are 0."""
     weights = closest.copy()
     weights[taken] = 0.0
-    if not weights.any():
+    edges = np.cumsum(weights)
+    if not edges[-1] > 0.0:
         free = np.setdiff1d(np.arange(len(closest)), taken)
         return np.asarray(random_state.choice(free, 1))
-    edges = np.cumsum(weights)
     places = random_state.uniform(size=n_trials) * edges[-1]
-    # A place past the last edge is rounding; it belongs to the last heavy sample.
     drawn = np.searchsorted(edges, places, side="right")
-    return np.asarray(np.minimum(drawn, np.flatnonzero(weights)[-1]))
+    if drawn.max() == len(edges):
+        # A place past the last edge is rounding; it belongs to the last heavy sample.
+        drawn = np.minimum(drawn, np.flatnonzero(weights)[-1])
+    return np.asarray(drawn)

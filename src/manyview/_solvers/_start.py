@@ -23,7 +23,7 @@ from manyview._solvers._local import LocalSamples
 from manyview._solvers._nearest import nearest
 from manyview._solvers._plusplus import default_trials, draw_apart
 from manyview._solvers._state import SampleState
-from manyview._solvers._table import DistanceTable, sample_blocks
+from manyview._solvers._table import BlockWorkers, DistanceTable
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 # Views, number of clusters, source of chance -> start.
@@ -159,9 +159,8 @@ def projected_seeds(
     points = leading_directions(views, n_directions, random_state)
     labels, taken = cluster_points(points, n_clusters, random_state, n_local_trials)
     seeds = seeds_at(views, taken)
-    return replace(
-        seeds, points=member_sums(views, labels, n_clusters).means(seeds.points)
-    )
+    means = member_sums(views, labels, n_clusters).means(seeds.points)
+    return replace(seeds, points=means)
 
 
 def draft_seeds(
@@ -222,12 +221,11 @@ def draw_seeds(
 
     Samples and seeds that share no view are as far apart as the average pair.
     """
-    blocks = sample_blocks(views)
     n_trials = n_local_trials or default_trials(n_clusters)
-    table = DistanceTable(views, blocks[0].stop, n_trials)
+    workers = BlockWorkers(views, n_trials)
 
     def distances_to(rows: IntArray) -> FloatArray:
-        return _distances_between(views, rows, blocks, table)
+        return _distances_between(views, rows, workers)
 
     first = _complete_samples(views)
     taken = draw_apart(n_clusters, n_trials, first, distances_to, random_state)
@@ -256,11 +254,11 @@ def _complete_samples(views: tuple[Rows, ...]) -> IntArray:
 
 
 def _distances_between(
-    views: tuple[Rows, ...], rows: IntArray, blocks: list[slice], table: DistanceTable
+    views: tuple[Rows, ...], rows: IntArray, workers: BlockWorkers
 ) -> FloatArray:
     """(n_rows, n_samples), fused distances of some samples to all.
 
-    table : has room for a block, and for so many clusters.
+    workers : with room for so many clusters.
     """
     distances = np.empty((len(rows), views[0].n_samples))
     seeds = seeds_at(views, rows)
@@ -269,11 +267,15 @@ def _distances_between(
         view.prepare(points, view.precision)
         for view, points in zip(views, seeds.points, strict=True)
     ]
-    for block in blocks:
+
+    def fill_in(block: slice, table: DistanceTable) -> None:
         table.load(block, centers)
         fused, errors = _fuse(views, seeds, block, table.distances, table.rounding)
         # Rounding leaves a sample a little away from itself and from its duplicates.
         distances[:, block] = np.where(fused > errors, fused, 0.0).T
+
+    for _ in workers.run(fill_in):
+        pass
     return distances
 
 
@@ -284,11 +286,10 @@ def _fuse(
     distances: FloatArray,
     rounding: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean over shared views, times n_views, and its error; (n_rows, n_seeds) each."""
+    """Mean over shared views, times n_views, and its error, see `Score`."""
     present = np.stack([view.present[rows] for view in views])
     if seeds.present.all() and present.all():
-        fused = distances.sum(axis=0)
-        return fused, np.broadcast_to(rounding.sum(axis=0)[:, None], fused.shape)
+        return distances.sum(axis=0), rounding.sum(axis=0)[:, None]
     shared = present[:, :, None] & seeds.present[:, None, :]
     n_shared = shared.sum(axis=0)
     per_view = len(views) / np.maximum(n_shared, 1)

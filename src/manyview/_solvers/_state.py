@@ -42,15 +42,16 @@ class Bounds:
         twin.widest = self.widest.copy()
         return twin
 
-    def forget(self, samples: BoolArray | None = None) -> None:
+    def forget(self, samples: IntArray | None = None) -> None:
         """Discard the bounds, of all samples by default.
 
         They do not hold for other weights.
         """
         if samples is None:
             self._centers = None
-            samples = np.ones(len(self.lower), dtype=bool)
-        self.lower[samples] = -np.inf
+            self.lower.fill(-np.inf)
+        else:
+            self.lower[samples] = -np.inf
 
     def renew(
         self,
@@ -61,24 +62,28 @@ class Bounds:
         exponents: FloatArray,
     ) -> float:
         """Make the bounds hold for a sweep around `centers`; returns its slack."""
-        slope = np.empty_like(view_losses)
-        _assign.linearise(
-            view_losses, exponents, slope, np.empty_like(slope), np.empty_like(slope)
-        )
+        slope = _slopes(view_losses, exponents)
         if self._longest is None:
             self._longest = [np.sqrt(view.sq_norms.max(initial=0.0)) for view in views]
         for v, center in enumerate(centers):
             reach = np.sqrt(center.sq_norms.max())
             self.widest[v] = (self._longest[v] + reach) ** 2
-        perfect_view = not (slope > 0).all() or not (self.anchor > 0).all()
+        perfect_view = not (slope.min() > 0.0 and self.anchor.min() > 0.0)
         if self._centers is None or perfect_view:
             self.forget()
             self.shifts = None
         else:
             self._relax(centers, labels, slope)
         self._centers, self.anchor = [center.values for center in centers], slope
-        slack = _assign.bound_slack(view_losses, exponents, slope, slope, self.widest)
-        return float(slack)
+        return self.slack(view_losses, exponents)
+
+    def slack(self, view_losses: FloatArray, exponents: FloatArray) -> float:
+        """How many times `upper` must fit into `lower` at these losses."""
+        slope = _slopes(view_losses, exponents)
+        found = _assign.bound_slack(
+            view_losses, exponents, slope, self.anchor, self.widest
+        )
+        return float(found)
 
     def _relax(
         self, centers: list[PreparedCenters], labels: IntArray, slope: FloatArray
@@ -100,6 +105,14 @@ class Bounds:
             self.lower,
         )
         self.shifts, self.other_shifts = shifts, others
+
+
+def _slopes(view_losses: FloatArray, exponents: FloatArray) -> FloatArray:
+    slope = np.empty_like(view_losses)
+    _assign.linearise(
+        view_losses, exponents, slope, np.empty_like(slope), np.empty_like(slope)
+    )
+    return slope
 
 
 @dataclass(kw_only=True, slots=True)

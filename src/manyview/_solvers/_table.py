@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 
 from manyview._rows import PreparedCenters, RowIndex, Rows, n_rows
+from manyview._threads import available_threads, one_blas_thread
 from manyview._typing import BoolArray, FloatArray, IntArray
 
 # Features of a block, at least and at most, and its distances to centres. Smaller
@@ -22,9 +24,9 @@ BLOCK_DISTANCES = 1 << 22
 BLOCK_ROWS = (128, 1 << 14)
 # With fewer blocks, a pass is over before threads have started.
 FEWEST_BLOCKS = 4
-# Share of a block from which all of it is loaded: picking most rows out of a block
-# takes longer than comparing them all.
-WHOLE_BLOCK = 0.7
+# Picking a row out of a block takes as long as comparing it with so many centres: where
+# many rows are wanted, comparing them all is quicker.
+PICKING = 12
 
 Loaded = TypeVar("Loaded")
 
@@ -34,9 +36,9 @@ def sample_blocks(views: tuple[Rows, ...], n_clusters: int = 1) -> list[slice]:
     n_samples = views[0].n_samples
     width = sum(view.n_features for view in views)
     fewest, most = (elements // width for elements in BLOCK_ELEMENTS)
-    even = np.clip(-(-n_samples // N_BLOCKS), fewest, most)
+    even = min(max(-(-n_samples // N_BLOCKS), fewest), most)
     affordable = BLOCK_DISTANCES // (len(views) * n_clusters)
-    step = int(np.clip(min(even, affordable), *BLOCK_ROWS))
+    step = min(max(min(even, affordable), BLOCK_ROWS[0]), BLOCK_ROWS[1])
     return [
         slice(start, min(start + step, n_samples))
         for start in range(0, n_samples, step)
@@ -57,7 +59,7 @@ class DistanceTable:
 
     def __init__(self, views: tuple[Rows, ...], n_slots: int, n_clusters: int) -> None:
         self._views = views
-        self._buffers = [view.buffer(n_slots) for view in views]
+        self._buffers = [view.buffer() for view in views]
         self._memory = np.zeros(len(views) * n_slots * n_clusters)
         self._all_rounding = np.zeros((len(views), n_slots))
 
@@ -90,8 +92,8 @@ class DistanceTable:
         wanted : their places in the block, ascending. Returns the places that have a
         slot, in the order of the slots.
         """
-        size = rows.stop - rows.start
-        if len(wanted) > WHOLE_BLOCK * size:
+        size, n_clusters = rows.stop - rows.start, len(centers[0].values)
+        if len(wanted) * (n_clusters + PICKING) > size * n_clusters:
             self.load(rows, centers)
             return np.arange(size)
         self.load(rows.start + wanted, centers)
@@ -123,10 +125,11 @@ def loaded_ahead(
     blocks: list[slice],
     tables: list[DistanceTable],
     load: Callable[[slice, DistanceTable], Loaded],
+    pool: Executor,
 ) -> Iterator[tuple[slice, DistanceTable, Loaded]]:
     """Block by block, a table, and what `load` returned after loading it.
 
-    All tables but one are loaded ahead by threads, if there are several.
+    All tables but one are loaded ahead by the threads of `pool`, if there are several.
     """
     if len(tables) == 1:
         for rows in blocks:
@@ -134,13 +137,36 @@ def loaded_ahead(
         return
     free = list(tables)
     ahead: deque[tuple[slice, DistanceTable, Future[Loaded]]] = deque()
-    with ThreadPoolExecutor(len(tables) - 1) as pool:
-        for rows in blocks:
-            if not free:
-                rows_before, table, loaded = ahead.popleft()
-                yield rows_before, table, loaded.result()
-                free.append(table)
-            table = free.pop()
-            ahead.append((rows, table, pool.submit(load, rows, table)))
-        for rows, table, loaded in ahead:
-            yield rows, table, loaded.result()
+    for rows in blocks:
+        if not free:
+            rows_before, table, loaded = ahead.popleft()
+            yield rows_before, table, loaded.result()
+            free.append(table)
+        table = free.pop()
+        ahead.append((rows, table, pool.submit(load, rows, table)))
+    for rows, table, loaded in ahead:
+        yield rows, table, loaded.result()
+
+
+class BlockWorkers:
+    """Threads that work on the blocks of some views, each with a table of its own.
+
+    Few blocks are worked on by the calling thread alone.
+    """
+
+    def __init__(self, views: tuple[Rows, ...], n_clusters: int) -> None:
+        self._blocks = sample_blocks(views, n_clusters)
+        n_threads = available_threads() if len(self._blocks) >= FEWEST_BLOCKS else 1
+        self._tables = make_tables(views, self._blocks, n_clusters, n_threads)
+        # Its threads start with the first task and end with this object.
+        self._pool = ThreadPoolExecutor(n_threads)
+
+    def run(
+        self, work: Callable[[slice, DistanceTable], Loaded]
+    ) -> Iterator[tuple[slice, Loaded]]:
+        """Block by block, what `work` returns for its rows and a table."""
+        several = len(self._tables) > 1
+        with one_blas_thread() if several else nullcontext():
+            found = loaded_ahead(self._blocks, self._tables, work, self._pool)
+            for rows, _, result in found:
+                yield rows, result

@@ -297,7 +297,8 @@ class BaseMultiViewClusterer(SharedParameters, ViewInput, ClusterMixin, BaseEsti
         Its keyword-only arguments that are parameters of the estimator take their
         values, unless `options` has others.
         """
-        params = self.get_params(deep=False)
+        # Not get_params: it looks at signatures, which a small fit would notice.
+        params = vars(self)
         for name in _options_of(solver):
             if name in params:
                 options.setdefault(name, params[name])

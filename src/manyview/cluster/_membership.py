@@ -62,7 +62,7 @@ class Measured:
     def spread(self) -> Spread:
         """The spread of these samples."""
         labels, n_clusters = self.labels, self.scores.shape[1]
-        fused = np.take_along_axis(self.scores, labels[:, None], axis=1)[:, 0]
+        fused = self.scores[np.arange(len(labels)), labels]
         reference = fused.mean() if self.about_mean else 0.0
         temperature = float(np.sqrt(np.mean((fused - reference) ** 2)))
         floor = LEAST_TEMPERATURE * float(self.scores.mean())
@@ -139,10 +139,11 @@ class Measured:
 
 
 def _median(values: FloatArray) -> float:
-    """The median, without the checks of NumPy's, which take longer than a sort."""
-    ordered, half = np.sort(values), len(values) // 2
-    middle = ordered[half]
-    return float(middle if len(values) % 2 else (ordered[half - 1] + middle) / 2)
+    """The median, without the checks of NumPy's, which take longer than the rest."""
+    half = len(values) // 2
+    lower = half - 1 + len(values) % 2
+    ordered = np.partition(values, (lower, half))
+    return float((ordered[lower] + ordered[half]) / 2)
 
 
 def measure(
@@ -158,15 +159,19 @@ def measure(
 
     plain : fuse distances rather than squared distances.
     """
-    from manyview._solvers._nearest import distance_blocks, view_shares
+    from manyview._solvers._nearest import use_distances, view_shares
 
     scores = np.empty((len(labels), len(centers[0])))
     own = np.full((len(rows), len(labels)), np.nan)
     present = np.stack([view.present for view in rows])
     shares = view_shares(rows, weights)
-    for block, squared in distance_blocks(rows, centers):
+
+    def fill_in(block: slice, squared: FloatArray) -> None:
         fused = np.sqrt(squared) if plain else squared
         np.einsum("vi,vij->ij", shares[:, block], fused, out=scores[block])
-        nearest = np.take_along_axis(squared, labels[None, block, None], axis=2)
-        np.sqrt(nearest[:, :, 0], out=own[:, block], where=present[:, block])
+        nearest = squared[:, np.arange(squared.shape[1]), labels[block]]
+        np.sqrt(nearest, out=own[:, block], where=present[:, block])
+
+    for _ in use_distances(rows, centers, fill_in):
+        pass
     return Measured(labels=labels, scores=scores, own=own, about_mean=about_mean)
