@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from threading import Event, Lock, Thread
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -32,37 +32,49 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+@cache
+def _shared_blas() -> list[Any]:
+    """Controllers of BLAS libraries whose threads belong to the whole process.
+
+    With OpenMP, every thread has a number of its own, which no other could restore.
+    """
+    return [
+        library
+        for library in _libraries().lib_controllers
+        if library.user_api == "blas"
+        and getattr(library, "threading_layer", None) != "openmp"
+    ]
+
+
 class _SharedLimit:
     """A limit of one BLAS thread, in force while it has users."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._n_users = 0
+        self._before: list[int] = []
 
     def __enter__(self) -> None:
         with self._lock:
             if self._n_users == 0:
-                self._limited, self._over = Event(), Event()
-                self._keeper = Thread(target=self._keep, daemon=True)
-                self._keeper.start()
-                self._limited.wait()
+                self._before = [library.num_threads for library in _shared_blas()]
+                _set_threads([1] * len(self._before))
             self._n_users += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_users -= 1
             if self._n_users == 0:
-                self._over.set()
-                self._keeper.join()
+                _set_threads(self._before)
 
-    def _keep(self) -> None:
-        """Hold the limit: threadpoolctl wants one thread for both ends."""
-        try:
-            with _libraries().limit(limits=1, user_api="blas"):
-                self._limited.set()
-                self._over.wait()
-        finally:
-            self._limited.set()
+
+def _set_threads(numbers: list[int]) -> None:
+    for library, number in zip(_shared_blas(), numbers, strict=True):
+        library.set_num_threads(number)
+        # Newer versions of threadpoolctl let only the thread that set a number set
+        # another, unless it gives that up. Here whoever leaves last sets it.
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread()
 
 
 _SHARED = _SharedLimit()

@@ -31,7 +31,7 @@ RELEASE_BYTES = 32 << 20
 # What the kernel may map around a single row that is read: a huge page.
 FAULT_AROUND_BYTES = 2 << 20
 # Views of fewer values are multiplied in double precision: that is quick enough.
-SMALLEST_ROUNDED = 1 << 20
+SMALLEST_ROUNDED = 1 << 16
 # Larger copies for products are not kept.
 KEEP_ROUNDED_BYTES = 64 << 20
 # Largest squared lengths for which products of single precision neither overflow nor

@@ -26,7 +26,7 @@ BLOCK_ROWS = (128, 1 << 14)
 FEWEST_BLOCKS = 4
 # Picking a row out of a block takes as long as comparing it with so many centres: where
 # many rows are wanted, comparing them all is quicker.
-PICKING = 12
+PICKING = 5
 
 Loaded = TypeVar("Loaded")
 
