@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,18 @@ def shared_data():
     if not (folder / "handwritten.mat").exists():
         pytest.skip("needs the original data files in the folder MANYVIEW_DATA")
     return folder
+
+
+@pytest.fixture(scope="module")
+def tracing():
+    """Memory is traced while the tests of a module run.
+
+    Not test by test: to stop while threads of pyarrow still free what they read crashes
+    the process (python/cpython#128679).
+    """
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -248,9 +249,16 @@ def test_fetch_by_two_processes_at_once(server, tmp_path):
     assert os.listdir(tmp_path) == ["msrcv1.mat"]
 
 
+def has_part(home):
+    # pooch first makes a file that is gone at once, to see whether it may write.
+    with suppress(FileNotFoundError):
+        return any(path.stat().st_size for path in home.glob("tmp*"))
+    return False
+
+
 def wait_for_part(child, home):
     """Return once the child has written some of the file."""
-    while not any(path.stat().st_size for path in home.glob("tmp*")):
+    while not has_part(home):
         if child.poll() is not None:
             pytest.fail(f"the download ended: {child.communicate()[1]}")
         time.sleep(0.01)
