@@ -100,16 +100,18 @@ def test_a_sparse_view_answers_as_the_dense_one(scale, direct_below, monkeypatch
         rows.distances(block, part, prepared, distances, rounding)
         losses = np.empty(20)
         rows.losses(block, part, prepared, labels[part], losses)
-        sums = np.zeros((3, 6))
+        sums, masses = np.zeros((3, 6)), np.zeros(3)
         positions = np.flatnonzero(present)
         weights = rng.random(20)[positions] if not answers else answers[0][-1]
-        rows.add(block, positions, labels[part][None, positions], weights[None], sums)
+        clusters = labels[part][None, positions]
+        rows.add(block, positions, clusters, weights[None], sums, masses)
         points = rows.dense_rows(picked)
         answers.append(
             (
                 distances[present],
                 losses[present],
                 sums,
+                masses,
                 points,
                 rows.distances_to(block, part, rows.prepare_points(points))[present],
                 weights,
@@ -146,10 +148,12 @@ def test_pieces_of_a_block_are_the_whole_block(wanted, keep_scaled, dtype, monke
     losses = np.empty(len(scaled))
     rows.losses(block, wanted, prepared, labels.astype(np.int32), losses)
     assert_allclose(losses, expected[np.arange(len(scaled)), labels])
-    sums, some = np.zeros((3, 6)), np.arange(1, len(scaled), 3)
+    sums, masses = np.zeros((3, 6)), np.zeros(3)
+    some = np.arange(1, len(scaled), 3)
     weights = np.linspace(0.0, 2.0, len(some))
-    rows.add(block, some, labels[None, some], weights[None], sums)
+    rows.add(block, some, labels[None, some], weights[None], sums, masses)
     assert_allclose(sums[1], weights @ scaled[some])
+    assert_allclose(masses, [0.0, weights.sum(), 0.0])
 
 
 def test_a_scale_learned_without_the_missing_rows_leaves_them_out():
@@ -272,11 +276,13 @@ def test_large_views_are_as_accurate_as_they_say(strided, mode, offset, monkeypa
     rows.refine(block, part, picked, prepared, found, rounding)
     assert_allclose(found[picked], expected[picked], rtol=1e-8, atol=1e-300)
     labels = np.arange(40) % 3
-    sums, losses = np.zeros((3, 30)), np.empty(40)
-    rows.add(block, np.arange(40), labels[None], present[None].astype(float), sums)
+    sums, masses, losses = np.zeros((3, 30)), np.zeros(3), np.empty(40)
+    weights = present[None].astype(float)
+    rows.add(block, np.arange(40), labels[None], weights, sums, masses)
     rows.losses(block, part, prepared, labels, losses)
     by_cluster = [scaled[labels == j].sum(axis=0) for j in range(3)]
     assert_allclose(sums, by_cluster, rtol=1e-9, atol=1e-12 * abs(scaled).max())
+    assert_array_equal(masses, np.bincount(labels[present], minlength=3))
     assert_allclose(losses, expected[np.arange(40), labels], 1e-8, 1e-300)
     assert_allclose(rows.sq_norms, sq_norms, 1e-12)
     some = rows.take(picked)

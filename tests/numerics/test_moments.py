@@ -58,7 +58,9 @@ def test_moments_of_pieces_are_those_of_all(rows, present, piece, monkeypatch):
 
 def test_lengths_and_total(rows):
     squares, total = np.empty(70), np.ones(5)
-    lengths_of_rows(rows, squares, total)
+    rounded = np.empty((70, 5), dtype=np.float32)
+    lengths_of_rows(rows, squares, total, rounded)
+    assert_array_equal(rounded, rows.astype(np.float32))
     exact = rows.astype(np.float64)
     assert_allclose(squares, (exact**2).sum(axis=1), rtol=1e-12)
     assert_allclose(total, 1.0 + exact.sum(axis=0), rtol=1e-12)

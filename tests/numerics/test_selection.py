@@ -16,11 +16,15 @@ def test_selection_is_by_definition(seed, n_samples):
     before = (rng.random(n_samples) < 0.5) & present
     joined = np.where(before, rng.integers(1, 3, size=n_samples), 0).astype(np.int16)
     selected, out_joined = before.copy(), joined.copy()
+    squares = rng.integers(9, size=n_samples).astype(float)
 
-    rows, signs = select_rows(losses, 2.0, present, 3, selected, out_joined)
+    rows, signs, energy = select_rows(
+        losses, 2.0, present, squares, 3, selected, out_joined
+    )
 
     chosen = present & (losses <= 2.0)
     assert_array_equal(selected, chosen)
+    assert energy == squares[chosen].sum()
     assert_array_equal(rows, np.flatnonzero(chosen != before))
     assert_array_equal(signs, np.where(chosen[rows], 1.0, -1.0))
     assert_array_equal(out_joined, np.where(chosen & (joined == 0), 3, joined))

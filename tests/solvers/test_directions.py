@@ -43,7 +43,7 @@ def literal_directions(views, n_directions, random_state):
 @pytest.mark.parametrize("form", ["dense", "sparse", "mixed"])
 def test_directions_span_one_step_of_subspace_iteration(form, monkeypatch):
     monkeypatch.setattr(_directions, "PIECE_ROWS", 50)
-    monkeypatch.setattr(_directions, "PIECE_ELEMENTS", 6000)
+    monkeypatch.setattr(_directions, "PIECE_PRODUCTS", 9 * 6000)
     views, _ = planted(0)
     views = [np.where(np.abs(view) < 1, 0.0, view) + 0.25 for view in views]
     given = {

@@ -12,7 +12,7 @@ def test_a_lower_bound_falls_by_the_furthest_move_of_another_centre():
     """Hand-computed: centres on a line that move by 1, 5 and 2."""
     view = SimpleNamespace(sq_norms=np.ones(3))
     before, after = (
-        SimpleNamespace(values=points, sq_norms=points[:, 0] ** 2)
+        SimpleNamespace(values=points, largest=points.max() ** 2)
         for points in (
             np.array([[0.0], [10.0], [20.0]]),
             np.array([[1.0], [15.0], [22.0]]),

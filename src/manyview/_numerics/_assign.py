@@ -213,6 +213,56 @@ def relax_bounds(
 
 
 @kernel()
+def renew_bounds(
+    view_losses: FloatArray,
+    exponents: FloatArray,
+    anchor: FloatArray,
+    widest: FloatArray,
+    moves: FloatArray,
+    labels: IntArray,
+    out_slope: FloatArray,
+    out_shifts: FloatArray,
+    out_other_shifts: FloatArray,
+    out_upper: FloatArray,
+    out_lower: FloatArray,
+) -> tuple[float, bool]:
+    """Make bounds hold for a sweep around new centres; returns its slack.
+
+    anchor : (n_views,), the slopes that they hold for; moves : (n_views, n_clusters),
+    squared moves of the centres, empty if the bounds hold for none. Also returns
+    whether the bounds could be carried over (`relax_bounds`). Else nothing is known.
+    """
+    n_views, n_clusters = moves.shape
+    unused = np.empty(len(exponents))
+    linearise(view_losses, exponents, out_slope, unused, unused)
+    # A perfect view has no slope.
+    holds = n_views > 0 and out_slope.min() > 0.0 and anchor.min() > 0.0
+    if holds:
+        least, most = np.inf, 0.0
+        out_shifts[:] = 0.0
+        for v in range(n_views):
+            ratio = out_slope[v] / anchor[v]
+            least, most = min(least, ratio), max(most, ratio)
+            for j in range(n_clusters):
+                out_shifts[j] += out_slope[v] * moves[v, j]
+        for j in range(n_clusters):
+            out_shifts[j] = np.sqrt(out_shifts[j])
+        relax_bounds(
+            labels,
+            out_shifts,
+            np.sqrt(most),
+            np.sqrt(least),
+            out_other_shifts,
+            out_upper,
+            out_lower,
+        )
+    else:
+        out_lower[:] = -np.inf
+    slack = bound_slack(view_losses, exponents, out_slope, out_slope, widest)
+    return slack, holds
+
+
+@kernel()
 def doubtful_rows(
     upper: FloatArray, lower: FloatArray, slack: float, out_rows: IntArray
 ) -> int:

@@ -43,13 +43,13 @@ def within_loss(energy: float, masses: FloatArray, centers: FloatArray) -> float
 
 
 @kernel(fastmath=REORDER)
-def add_moves(
-    centers: FloatArray, before: FloatArray, slope: float, out_squares: FloatArray
+def squared_moves(
+    centers: FloatArray, before: FloatArray, out_squares: FloatArray
 ) -> None:
-    """Add ``slope`` times the squared move of every centre to `out_squares`."""
+    """How far every centre moved, squared, (n_clusters,)."""
     for j in range(centers.shape[0]):
         square = 0.0
         for f in range(centers.shape[1]):
             step = centers[j, f] - before[j, f]
             square += step * step
-        out_squares[j] += slope * square
+        out_squares[j] = square

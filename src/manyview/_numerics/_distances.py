@@ -61,14 +61,19 @@ def scale_rows(
 
 
 @kernel(fastmath=REORDER)
-def turn_centers(centers: FloatArray, out_columns: FloatArray) -> FloatArray:
-    """Centres (n_clusters, n_features) as columns; returns their squared lengths."""
+def turn_centers(
+    centers: FloatArray, out_columns: FloatArray
+) -> tuple[FloatArray, float]:
+    """Centres (n_clusters, n_features) as columns.
+
+    Returns their squared lengths, and the largest of these.
+    """
     sq_norms = np.zeros(centers.shape[0])
     for j in range(centers.shape[0]):
         for f in range(centers.shape[1]):
             out_columns[f, j] = centers[j, f]
             sq_norms[j] += centers[j, f] * centers[j, f]
-    return sq_norms
+    return sq_norms, sq_norms.max()
 
 
 @kernel(fastmath=REORDER)
@@ -280,8 +285,12 @@ def add_rows(
     clusters: IntArray,
     weights: FloatArray,
     out_sums: FloatArray,
+    out_masses: FloatArray,
 ) -> None:
-    """Add ``weights[t, r] * points[rows[r]]`` to cluster ``clusters[t, r]``, all t."""
+    """Add ``weights[t, r] * points[rows[r]]`` to cluster ``clusters[t, r]``, all t.
+
+    out_masses : (n_clusters,), the weights are added to these.
+    """
     for r in range(rows.shape[0]):
         row = points[rows[r]]
         for t in range(clusters.shape[0]):
@@ -290,6 +299,7 @@ def add_rows(
                 total = out_sums[clusters[t, r]]
                 for f in range(row.shape[0]):
                     total[f] += weight * row[f]
+                out_masses[clusters[t, r]] += weight
 
 
 @kernel()
@@ -304,16 +314,23 @@ def add_raw_rows(
     weights: FloatArray,
     out_buffer: FloatArray,
     out_sums: FloatArray,
+    out_masses: FloatArray,
 ) -> None:
     """`add_rows` of raw rows, scaled as many at a time as the buffer holds."""
     size = len(out_buffer)
     every = np.arange(min(size, len(rows)))
     for start in range(0, len(rows), size):
         part = slice(start, min(start + size, len(rows)))
-        places = every[: part.stop - start]
         values = out_buffer[: part.stop - start]
         scale_rows(raw, rows[part], present, lengths, shift, factor, values)
-        add_rows(values, places, clusters[:, part], weights[:, part], out_sums)
+        add_rows(
+            values,
+            every[: part.stop - start],
+            clusters[:, part],
+            weights[:, part],
+            out_sums,
+            out_masses,
+        )
 
 
 @kernel()

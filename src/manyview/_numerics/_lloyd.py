@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from manyview._numerics._assign import smallest
 from manyview._numerics._jit import kernel
 from manyview._typing import FloatArray, IntArray
 
@@ -40,12 +41,13 @@ def assign_points(
         piece = points[start : start + size]
         products = np.dot(piece, columns)
         for r in range(piece.shape[0]):
-            i, nearest = start + r, 0
-            least = products[r, 0] + lengths[0]
-            for j in range(1, n_clusters):
-                score = products[r, j] + lengths[j]
-                if score < least:
-                    nearest, least = j, score
+            i, nearest, scores = start + r, 0, products[r]
+            for j in range(n_clusters):
+                scores[j] += lengths[j]
+            # Looking for its place afterwards leaves the processor less to guess.
+            least = smallest(scores)
+            while scores[nearest] > least:
+                nearest += 1
             n_moved += nearest != out_labels[i]
             out_labels[i] = nearest
             out_counts[nearest] += 1.0

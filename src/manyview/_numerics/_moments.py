@@ -75,9 +75,15 @@ def moments_of_rows(
 
 @kernel(fastmath={"reassoc", "contract"})
 def lengths_of_rows(
-    rows: FloatArray, out_sq_norms: FloatArray, out_total: FloatArray
+    rows: FloatArray,
+    out_sq_norms: FloatArray,
+    out_total: FloatArray,
+    out_rounded: FloatArray,
 ) -> None:
-    """Squared lengths (n_rows,), and the rows added to `out_total` (n_features,)."""
+    """Squared lengths (n_rows,), and the rows added to `out_total` (n_features,).
+
+    out_rounded : filled with the rows in another precision, unless it is empty.
+    """
     for i in range(rows.shape[0]):
         square = 0.0
         for f in range(rows.shape[1]):
@@ -85,3 +91,6 @@ def lengths_of_rows(
             square += value * value
             out_total[f] += value
         out_sq_norms[i] = square
+        if out_rounded.size:
+            for f in range(rows.shape[1]):
+                out_rounded[i, f] = rows[i, f]

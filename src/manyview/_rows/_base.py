@@ -33,12 +33,14 @@ RowIndex: TypeAlias = "slice | IntArray"
 class PreparedCenters:
     """Centres of one view, converted once for use with many blocks.
 
-    values : (n_clusters, n_features) float64; sq_norms : (n_clusters,).
+    values : (n_clusters, n_features) float64; sq_norms : (n_clusters,), and the
+    largest of these.
     columns : (n_features, n_clusters), in the precision of the view's products.
     """
 
     values: FloatArray
     sq_norms: FloatArray
+    largest: float
     columns: FloatArray
 
 
@@ -93,8 +95,10 @@ class Rows(ABC):
         dtype : of the products, `self.dtype` or `self.precision`; default the former.
         """
         columns = np.empty(centers.T.shape, dtype=dtype or self.dtype)
-        sq_norms = kernels.turn_centers(centers, columns)
-        return PreparedCenters(values=centers, sq_norms=sq_norms, columns=columns)
+        sq_norms, largest = kernels.turn_centers(centers, columns)
+        return PreparedCenters(
+            values=centers, sq_norms=sq_norms, largest=largest, columns=columns
+        )
 
     def distances(
         self,
@@ -157,8 +161,11 @@ class Rows(ABC):
         clusters: IntArray,
         weights: FloatArray,
         out_sums: FloatArray,
+        out_masses: FloatArray,
     ) -> None:
         """Add rows of the block, times their weights, to the sums of their clusters.
+
+        The weights are added to `out_masses` (n_clusters,).
 
         clusters, weights : (n_times, n_positions), a row may be added to several
         clusters. The weight of a missing row is 0.

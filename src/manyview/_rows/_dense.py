@@ -42,6 +42,7 @@ FLOAT32_SQUARES = (1e-20, 1e20)
 # Values that are scaled before they are used: they stay in the processor's cache.
 PIECE_ELEMENTS = 1 << 16
 NO_ROWS = np.empty(0, dtype=np.intp)
+NOT_ROUNDED = np.empty((0, 0), dtype=np.float32)
 # What kernels scale rows by: the raw array, which rows of it, and `present`, lengths,
 # shift and factor of the view.
 RawRows: TypeAlias = (
@@ -183,18 +184,19 @@ class DenseRows(Rows):
         clusters: IntArray,
         weights: FloatArray,
         out_sums: FloatArray,
+        out_masses: FloatArray,
     ) -> None:
-        rows = _positions(block.rows, positions)
+        rows, out = _positions(block.rows, positions), (out_sums, out_masses)
         raw = self._raw(rows)
         if raw is not None:
             buffer = self._piece(block, self.precision)
-            kernels.add_raw_rows(*raw, clusters, weights, buffer, out_sums)
+            kernels.add_raw_rows(*raw, clusters, weights, buffer, *out)
         elif self._is_scaled:
-            kernels.add_rows(self._array, rows, clusters, weights, out_sums)
+            kernels.add_rows(self._array, rows, clusters, weights, *out)
         else:
             values = self.scaled(rows)
             every = np.arange(len(values))
-            kernels.add_rows(values, every, clusters, weights, out_sums)
+            kernels.add_rows(values, every, clusters, weights, *out)
 
     def scaled(self, rows: RowIndex) -> FloatArray:
         return self._scale_rows(rows, self.precision)
@@ -324,9 +326,8 @@ class DenseRows(Rows):
         total = np.zeros(self.n_features)
         for rows in row_blocks(self.n_samples, self.n_features, PIECE_ELEMENTS):
             values = self.scaled(rows)
-            lengths_of_rows(values, sq_norms[rows], total)
-            if self._rounded is not None:
-                self._rounded[rows] = values
+            rounded = NOT_ROUNDED if self._rounded is None else self._rounded[rows]
+            lengths_of_rows(values, sq_norms[rows], total, rounded)
         self.sq_norms = sq_norms
         self.mean, self.scatter = mean_and_scatter(
             total, float(sq_norms.sum()), int(self.present.sum())

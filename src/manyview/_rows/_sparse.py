@@ -137,13 +137,15 @@ class SparseRows(Rows):
         clusters: IntArray,
         weights: FloatArray,
         out_sums: FloatArray,
+        out_masses: FloatArray,
     ) -> None:
         rows = block[positions]
         kernels.sparse_add_rows(*self._entries, rows, clusters, weights, out_sums)
+        masses = np.bincount(
+            clusters.ravel(), weights=weights.ravel(), minlength=len(out_sums)
+        )
+        out_masses += masses
         if self._offset.any():
-            masses = np.bincount(
-                clusters.ravel(), weights=weights.ravel(), minlength=len(out_sums)
-            )
             out_sums -= masses[:, None] * self._offset
 
     def scaled(self, rows: RowIndex) -> sparse.csr_array:

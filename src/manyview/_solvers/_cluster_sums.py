@@ -66,10 +66,8 @@ class ClusterSums:
 
         clusters, weights : see `Rows.add`.
         """
-        view.add(block, positions, clusters, weights, self.sums[v])
-        n_clusters = self.masses.shape[1]
-        added = np.bincount(clusters.ravel(), weights.ravel(), minlength=n_clusters)
-        self.masses[v] += added
+        out = self.sums[v], self.masses[v]
+        view.add(block, positions, clusters, weights, *out)
 
     def means(
         self, fallback: tuple[FloatArray, ...] | None = None

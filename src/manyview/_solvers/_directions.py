@@ -9,7 +9,7 @@ side by side clusters stand out, and distances cost little.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -30,9 +30,9 @@ WORTHWHILE = 4
 FEWEST_SAMPLES = 512
 # Every second, third, ... sample tells the directions, at least so many.
 LEARNING_SAMPLES = 1000
-# Values of the rows that are multiplied at once, which stay in the processor's cache,
-# and the least number of rows.
-PIECE_ELEMENTS = 1 << 16
+# Products of the rows that are multiplied at once: up to so many are quick, see
+# `SMALL_PRODUCTS` of the distances; and the least number of rows.
+PIECE_PRODUCTS = 1_000_000
 PIECE_ROWS = 128
 # Directions of more features take longer to draw than distances to compute.
 MOST_FEATURES = 1 << 16
@@ -68,36 +68,42 @@ def leading_directions(
     n_samples = views[0].n_samples
     step = max(1, n_samples // LEARNING_SAMPLES)
     ends = np.cumsum([view.n_features for view in views])
-    size = max(PIECE_ROWS, PIECE_ELEMENTS // int(ends[-1]), step) // step * step
-    pieces = [
-        slice(start, min(start + size, n_samples))
-        for start in range(0, n_samples, size)
-    ]
     parts = [
         slice(end - view.n_features, end) for view, end in zip(views, ends, strict=True)
     ]
     random = random_state.standard_normal((int(ends[-1]), n_directions))
-    seen, total = np.zeros_like(random), np.zeros(n_directions)
-    for rows in pieces:
-        points = [view.points(rows)[::step] for view in views]
-        found = np.zeros((points[0].shape[0], n_directions))
-        for p, part in zip(points, parts, strict=True):
-            found += p @ random[part]
-        total += found.sum(axis=0)
-        for p, part in zip(points, parts, strict=True):
-            seen[part] += p.T @ found
+    found = np.zeros((-(-n_samples // step), n_directions))
     for view, part in zip(views, parts, strict=True):
+        for rows in _pieces(view, n_directions, step):
+            found[_learning(rows, step)] += view.points(rows)[::step] @ random[part]
+    total, seen = found.sum(axis=0), np.zeros_like(random)
+    for view, part in zip(views, parts, strict=True):
+        for rows in _pieces(view, n_directions, step):
+            seen[part] += view.points(rows)[::step].T @ found[_learning(rows, step)]
         seen[part] -= view.mean[:, None] * total
     directions = np.linalg.qr(seen)[0]
     coordinates = np.zeros((n_samples, n_directions))
-    for rows in pieces:
-        for view, part in zip(views, parts, strict=True):
+    for view, part in zip(views, parts, strict=True):
+        for rows in _pieces(view, n_directions, 1):
             coordinates[rows] += view.points(rows) @ directions[part]
     coordinates -= coordinates.mean(axis=0)
     furthest = float(np.abs(coordinates).max())
     if furthest > 0.0:
         coordinates *= FINEST / furthest
     return np.rint(coordinates, out=coordinates)
+
+
+def _pieces(view: Rows, n_directions: int, step: int) -> Iterator[slice]:
+    """Rows that are multiplied at once, whole steps of them."""
+    size = max(PIECE_ROWS, PIECE_PRODUCTS // (view.n_features * n_directions))
+    size = max(1, size // step) * step
+    for start in range(0, view.n_samples, size):
+        yield slice(start, min(start + size, view.n_samples))
+
+
+def _learning(rows: slice, step: int) -> slice:
+    """Where every `step`-th sample stands among those that tell the directions."""
+    return slice(rows.start // step, -(-rows.stop // step))
 
 
 def cluster_points(
@@ -131,10 +137,17 @@ def _distances_to(
 
     ``|x|^2 - 2 x.y + |y|^2`` is a single product of longer vectors.
     """
-    ones = np.ones(len(points))
-    left = np.column_stack([lengths, -2.0 * points, ones])
-    right = np.vstack([ones, points.T, lengths])
-    return lambda rows: left[rows] @ right
+    n_samples, n_directions = points.shape
+    right = np.empty((n_directions + 2, n_samples))
+    right[0], right[1:-1], right[-1] = 1.0, points.T, lengths
+
+    def distances_to(rows: IntArray) -> FloatArray:
+        left = np.empty((len(rows), n_directions + 2))
+        left[:, 0], left[:, -1] = lengths[rows], 1.0
+        np.multiply(points[rows], -2.0, out=left[:, 1:-1])
+        return left @ right
+
+    return distances_to
 
 
 def _settle(

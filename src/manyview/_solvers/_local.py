@@ -130,16 +130,18 @@ class LocalSamples:
 
         def select_view(v: int) -> None:
             view, selected = self.views[v], state.weights[v]
-            limit = (1.0 + SAME_LOSS) * thresholds[v]
+            limit, energy = (1.0 + SAME_LOSS) * thresholds[v], 0.0
             for block in self._blocks:
-                found, signs = select_rows(
+                found, signs, square = select_rows(
                     losses[v, block],
                     limit,
                     view.present[block],
+                    view.sq_norms[block],
                     pace,
                     selected[block],
                     state.joined_pace[v, block],
                 )
+                energy += square
                 if not found.size:
                     continue
                 rows = block.start + found
@@ -152,7 +154,7 @@ class LocalSamples:
                     signs[None],
                 )
                 state.bounds.forget(rows)
-            self.energy[v] = view.sq_norms[selected].sum()
+            self.energy[v] = energy
 
         self._by_view(select_view)
 

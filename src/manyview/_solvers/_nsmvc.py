@@ -154,13 +154,14 @@ def _iterate(samples: Samples, loop: LoopState, max_iter: int) -> LoopState:
     )
     settled = outcome.n_moved == 0
     over = settled or record.iteration == max_iter
-    return replace(
-        loop,
+    return LoopState(
         centers=centers,
-        history=(*loop.history, record),
         pace=loop.pace + over,
         iteration=0 if over else record.iteration,
+        thresholds=loop.thresholds,
+        exponents=loop.exponents,
         converged=loop.converged and (settled or not over),
+        history=(*loop.history, record),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from manyview._numerics import _assign
-from manyview._numerics._centers import add_moves
+from manyview._numerics._centers import squared_moves
 from manyview._rows import PreparedCenters, Rows
 from manyview._typing import BoolArray, FloatArray, IntArray, WeightArray
 
@@ -32,14 +32,13 @@ class Bounds:
         self.widest: FloatArray = np.zeros(n_views)
         self.shifts: FloatArray | None = None
         self.other_shifts: FloatArray = np.empty(0)
-        self._longest: list[float] | None = None
+        self._longest: FloatArray | None = None
         self._centers: list[FloatArray] | None = None
 
     def copy(self) -> Bounds:
         """A copy whose bounds can be changed without changing these."""
         twin = copy.copy(self)
         twin.upper, twin.lower = self.upper.copy(), self.lower.copy()
-        twin.widest = self.widest.copy()
         return twin
 
     def forget(self, samples: IntArray | None = None) -> None:
@@ -62,57 +61,44 @@ class Bounds:
         exponents: FloatArray,
     ) -> float:
         """Make the bounds hold for a sweep around `centers`; returns its slack."""
-        slope = _slopes(view_losses, exponents)
         if self._longest is None:
-            self._longest = [np.sqrt(view.sq_norms.max(initial=0.0)) for view in views]
-        for v, center in enumerate(centers):
-            reach = np.sqrt(center.sq_norms.max())
-            self.widest[v] = (self._longest[v] + reach) ** 2
-        perfect_view = not (slope.min() > 0.0 and self.anchor.min() > 0.0)
-        if self._centers is None or perfect_view:
-            self.forget()
-            self.shifts = None
-        else:
-            self._relax(centers, labels, slope)
-        self._centers, self.anchor = [center.values for center in centers], slope
-        return self.slack(view_losses, exponents)
+            longest = [np.sqrt(view.sq_norms.max(initial=0.0)) for view in views]
+            self._longest = np.array(longest)
+        values, before = [center.values for center in centers], self._centers
+        reach = np.sqrt([center.largest for center in centers])
+        self.widest = (self._longest + reach) ** 2
+        n_clusters = len(values[0])
+        moves = np.empty((0 if before is None else len(values), n_clusters))
+        if before is not None:
+            for new, old, out in zip(values, before, moves, strict=True):
+                squared_moves(new, old, out)
+        slope, shifts = np.empty(len(values)), np.zeros(n_clusters)
+        self.other_shifts = np.zeros(n_clusters)
+        slack, holds = _assign.renew_bounds(
+            view_losses,
+            exponents,
+            self.anchor,
+            self.widest,
+            moves,
+            labels,
+            slope,
+            shifts,
+            self.other_shifts,
+            self.upper,
+            self.lower,
+        )
+        self.shifts = shifts if holds else None
+        self._centers, self.anchor = values, slope
+        return slack
 
     def slack(self, view_losses: FloatArray, exponents: FloatArray) -> float:
         """How many times `upper` must fit into `lower` at these losses."""
-        slope = _slopes(view_losses, exponents)
+        slope, unused = np.empty((2, len(exponents)))
+        _assign.linearise(view_losses, exponents, slope, unused, unused)
         found = _assign.bound_slack(
             view_losses, exponents, slope, self.anchor, self.widest
         )
         return float(found)
-
-    def _relax(
-        self, centers: list[PreparedCenters], labels: IntArray, slope: FloatArray
-    ) -> None:
-        assert self._centers is not None
-        ratio = slope / self.anchor
-        moved = np.zeros(len(centers[0].values))
-        for v, (new, old) in enumerate(zip(centers, self._centers, strict=True)):
-            add_moves(new.values, old, slope[v], moved)
-        shifts = np.sqrt(moved)
-        others = np.empty_like(shifts)
-        _assign.relax_bounds(
-            labels,
-            shifts,
-            float(np.sqrt(ratio.max())),
-            float(np.sqrt(ratio.min())),
-            others,
-            self.upper,
-            self.lower,
-        )
-        self.shifts, self.other_shifts = shifts, others
-
-
-def _slopes(view_losses: FloatArray, exponents: FloatArray) -> FloatArray:
-    slope = np.empty_like(view_losses)
-    _assign.linearise(
-        view_losses, exponents, slope, np.empty_like(slope), np.empty_like(slope)
-    )
-    return slope
 
 
 @dataclass(kw_only=True, slots=True)

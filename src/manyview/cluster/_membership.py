@@ -8,7 +8,6 @@ says why, and how far it can be believed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,6 +60,9 @@ class Measured:
 
     def spread(self) -> Spread:
         """The spread of these samples."""
+        # Imported here: the kernels load Numba, and importing manyview should not.
+        from manyview._numerics._medians import spread_of_groups
+
         labels, n_clusters = self.labels, self.scores.shape[1]
         fused = self.scores[np.arange(len(labels)), labels]
         reference = fused.mean() if self.about_mean else 0.0
@@ -68,21 +70,11 @@ class Measured:
         floor = LEAST_TEMPERATURE * float(self.scores.mean())
         typical = np.empty((len(self.own), n_clusters))
         deviation = np.empty(len(self.own))
-        by_cluster = np.argsort(labels, kind="stable")
         for space, own in enumerate(self.own):
-            known = by_cluster[~np.isnan(own[by_cluster])]
-            distances, clusters = own[known], labels[known]
-            everyone = _median(distances) if len(known) else 0.0
-            typical[space] = everyone
-            ends = np.cumsum(np.bincount(clusters, minlength=n_clusters))
-            for cluster, (begin, end) in enumerate(pairwise([0, *ends.tolist()])):
-                if end > begin:
-                    typical[space, cluster] = _median(distances[begin:end])
-            off = np.abs(distances - typical[space, clusters])
+            everyone, middle, mean = spread_of_groups(own, labels, typical[space])
             # More than half of the samples may lie at their median: then their mean
             # deviation serves, and 1 where nothing deviates.
-            found = (NORMAL_MAD * _median(off), off.mean()) if len(off) else ()
-            small = LEAST_TEMPERATURE * everyone
+            found, small = (NORMAL_MAD * middle, mean), LEAST_TEMPERATURE * everyone
             deviation[space] = next((d for d in found if d > small), 1.0)
         return Spread(
             temperature=max(temperature, floor, np.finfo(np.float64).tiny),
@@ -136,14 +128,6 @@ class Measured:
         counted = has & (of_view[:, None] | alone)
         sums = np.where(counted, standard, 0.0).sum(axis=0)
         return np.asarray(sums / counted.sum(axis=0))
-
-
-def _median(values: FloatArray) -> float:
-    """The median, without the checks of NumPy's, which take longer than the rest."""
-    half = len(values) // 2
-    lower = half - 1 + len(values) % 2
-    ordered = np.partition(values, (lower, half))
-    return float((ordered[lower] + ordered[half]) / 2)
 
 
 def measure(
