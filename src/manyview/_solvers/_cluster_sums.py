@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from manyview._numerics._centers import cluster_means, within_loss
+from manyview._numerics._distances import SAME_POINT_EXPANDED
 from manyview._rows import Rows
 from manyview._solvers._table import FEWEST_BLOCKS, sample_blocks
 from manyview._threads import available_threads, map_threads
@@ -142,8 +143,12 @@ class Moves:
         total.add(other)
         return total
 
-    def outcome(self) -> SweepOutcome:
-        losses = np.maximum(self.view_losses, 0.0)
+    def outcome(self, before: FloatArray) -> SweepOutcome:
+        """What totals that moves were added to have become; `before`, (n_views,)."""
+        # Rounding is all that is left of a loss that fell to nothing. An exponent
+        # would make something of it.
+        left = self.view_losses > SAME_POINT_EXPANDED * before
+        losses = np.where(left, self.view_losses, 0.0)
         return SweepOutcome(n_moved=self.n_moved, view_losses=losses)
 
 

@@ -193,7 +193,7 @@ class LocalSamples:
                 self._assign_in_turn(rows, step, table, loaded, moves)
         else:
             moves.add(self.sweep_at_once(centers, view_losses, exponents))
-        return moves.outcome()
+        return moves.outcome(view_losses)
 
     def sweep_at_once(
         self,

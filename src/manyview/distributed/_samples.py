@@ -93,7 +93,7 @@ class DaskSamples:
         report = self._run(LocalSamples.sweep_at_once, *step, save=self.save)
         moves = Moves(clusters=self.clusters, view_losses=view_losses.copy())
         moves.add(report)
-        return moves.outcome()
+        return moves.outcome(view_losses)
 
     def _run(
         self, operation: Callable[..., Any], *arguments: Any, save: Any = None
