@@ -368,8 +368,9 @@ def suspicious_rows(array: ViewArray, block: slice) -> npt.NDArray[np.intp]:
             rows = np.searchsorted(edges, bad, side="right") - 1
             return np.asarray(np.unique(rows) + block.start)
         rows = np.asarray(array[block])
-        # One sum for all rows takes half the time of a sum for each.
-        if np.isfinite(rows.sum()):
+        # One sum for all rows takes half the time of a sum for each, and einsum's half
+        # the time of NumPy's pairwise one, which is more exact than is needed here.
+        if np.isfinite(np.einsum("ij->", rows)):
             return np.empty(0, dtype=np.intp)
         sums = rows.sum(axis=1)
     return np.asarray(np.flatnonzero(~np.isfinite(sums)) + block.start)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
+from itertools import starmap
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
@@ -267,14 +268,19 @@ class BaseMultiViewClusterer(SharedParameters, ViewInput, ClusterMixin, BaseEsti
             source = np.random.RandomState(seed)
             return solve(random_state=source, on_iteration=listen)
 
-        # Threads share the views; kernels and matrix products release the lock.
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        starts = [delayed(run)(*start) for start in enumerate(self._restart_seeds())]
+        starts = enumerate(self._restart_seeds())
+        n_jobs = effective_n_jobs(self.n_jobs)
+        if n_jobs == 1:
+            found = starmap(run, starts)
+        else:
+            # Threads share the views; kernels and matrix products release the lock.
+            workers = Parallel(self.n_jobs, prefer="threads", return_as="generator")
+            found = workers(delayed(run)(*start) for start in starts)
         # Restarts side by side get one BLAS thread each: more would only crowd each
         # other out.
-        crowded = self._small_products or effective_n_jobs(self.n_jobs) > 1
+        crowded = self._small_products or n_jobs > 1
         with one_blas_thread() if crowded else nullcontext():
-            best = choose_restart(parallel(starts))
+            best = choose_restart(found)
             self._store(best)
             self._assess_fit(rows)
         self._warn_unless_converged(best)
