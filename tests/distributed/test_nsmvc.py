@@ -77,8 +77,10 @@ def test_any_chunking_equals_the_local_fit_in_float32(seed, cut):
 
 # There, sums of zero rows keep what other rows left in them, in a view without loss.
 @example(seed=1316, cut=[(120,)])
-# A view's loss falls to nothing within a sweep.
+# A view's loss falls to nothing, within a sweep and but for rounding of the centres.
 @example(seed=283, cut=[15])
+@example(seed=39, cut=[15])
+@example(seed=363, cut=[40])
 @given(seed=st.integers(0, 2**32 - 1), cut=cuts(N_SAMPLES, 1))
 def test_sparse_chunks_equal_the_local_fit(seed, cut):
     views, labels = make_views(seed, N_SAMPLES)

@@ -14,12 +14,14 @@ from sklearn.cluster import KMeans
 import manyview._rows
 import manyview._solvers._local
 import manyview._solvers._table
+from manyview import NSMVC
 from manyview._numerics import _assign
 from manyview._solvers import _screen, _state
 from manyview._solvers._local import LocalSamples
 from manyview._solvers._nsmvc import solve_nsmvc, unexplained_shares
 from manyview._solvers._start import Start, start_from_labels
 from tests import reference
+from tests.distributed.problems import make_views
 from tests.solvers.problems import as_sparse, problems
 
 ASSIGNMENTS = ("sequential", "majorize")
@@ -533,3 +535,12 @@ def _open(views):
 
     checked = check_views(views)
     return open_views(checked, learn_scales(checked, None))
+
+
+def test_what_rows_leave_in_the_sums_of_a_cluster_is_no_threshold():
+    """Clusters of zeros alone fit a view perfectly, however its sums were rounded."""
+    views, labels = make_views(363, 120)
+    words = [sparse.csr_array(np.where(view > 0.5, view, 0.0)) for view in views]
+    model = NSMVC(4, init=labels, assignment="majorize").fit(words)
+    assert any(record.view_losses[2] == 0.0 for record in model.history_)
+    assert min(record.exponents.min() for record in model.history_) > 0.01

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from manyview._numerics._distances import SAME_POINT
 from manyview._numerics._pacing import (
     fused_objective,
     fusion_exponents,
@@ -125,14 +126,18 @@ def _begin_pace(
 ) -> LoopState:
     """Thresholds, exponents and selection from the current losses."""
     losses = samples.measure(loop.centers)
+    # Samples that lie on their centres may be a rounding away from them. As a threshold
+    # that would send the exponents of all other views to zero.
+    rounding = SAME_POINT * samples.scatter
+    highest = np.where(losses.highest > rounding, losses.highest, 0.0)
     thresholds = pace_thresholds(
-        losses.lowest,
-        losses.highest,
+        np.minimum(losses.lowest, highest),
+        highest,
         pace=loop.pace,
         n_paces=n_paces,
         pace_start=pace_start,
     )
-    samples.select(thresholds, loop.pace)
+    samples.select(np.maximum(thresholds, rounding), loop.pace)
     linear = fusion == "linear"
     exponents = np.ones_like(thresholds) if linear else fusion_exponents(thresholds)
     return replace(loop, thresholds=thresholds, exponents=exponents)
