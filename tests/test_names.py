@@ -118,7 +118,9 @@ def test_counted_columns_in_another_order_are_put_in_order(blobs):
 
 
 def test_repeated_names_are_fine_in_the_order_of_fit_only():
-    frame = pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=["a", "a", "b"])
+    # Two clusters far apart: of four samples on a line, one may be between two centres.
+    values = np.array([[0.0, 1, 2], [3, 4, 5], [96, 97, 98], [99, 100, 101]])
+    frame = pd.DataFrame(values, columns=["a", "a", "b"])
     model = NSMVC(2, n_init=1).fit([frame])
     assert_array_equal(model.predict([frame]), model.labels_)
     with pytest.raises(ViewError, match="'a' occurs more than once"):
